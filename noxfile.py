@@ -1,10 +1,12 @@
 """Sessions for tests, checks, docs, benchmarks and the wheel.
 
-`nox -s tests` is the quick suite, `nox -s slow` what takes minutes, `nox -s wheel` builds the
-wheel and runs it from an empty folder in an environment of its own.
+`nox -s tests` is the quick suite, `nox -s tests_new` the same on later versions of Python,
+`nox -s slow` what takes minutes, `nox -s wheel` builds the wheel and runs it from an empty folder
+in an environment of its own.
 """
 
 import tempfile
+from configparser import ConfigParser
 from pathlib import Path
 
 import nox
@@ -24,6 +26,23 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", *(session.posargs or ["-n", "2"]), env=ONE_THREAD)
 
 
+@nox.session(python=["3.12", "3.13", "3.14"])
+def tests_new(session: nox.Session) -> None:
+    """Run the quick tests with PyMC 6 and ArviZ 1, without PyTorch: what needs it is skipped."""
+    session.install(*CONSTRAINTS, *_without_torch())
+    session.install(*CONSTRAINTS, "--no-deps", "transformers", "-e", ".")
+    session.run("pytest", *(session.posargs or ["-n", "2"]), env=ONE_THREAD)
+
+
+def _without_torch() -> list[str]:
+    """Return the requirements of polbayes and its tests, less PyTorch and what installs it."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lists = setup["options"]["install_requires"], setup["options.extras_require"]["test"]
+    needs = ("#", "torch", "transformers", "accelerate", "peft")
+    return [line for line in "\n".join(lists).split("\n") if line and not line.startswith(needs)]
+
+
 @nox.session(python="3.11")
 def slow(session: nox.Session) -> None:
     """Run the tests that take minutes."""
@@ -40,6 +59,15 @@ def servers(session: nox.Session) -> None:
     session.run(
         "pytest", "-m", "slow", "tests/probing/launch/test_real_servers.py", *session.posargs
     )
+
+
+@nox.session(python="3.11")
+def interchange(session: nox.Session) -> None:
+    """Run the tests that need lm-evaluation-harness, Inspect and Hugging Face's datasets."""
+    others = ("lm_eval[hf]==0.4.13", "inspect-ai==0.3.285", "datasets==5.2.0")
+    session.install(*CONSTRAINTS, "-e", ".[test]", *others)
+    chosen = session.posargs or ["tests/coding/logs", "tests/tasks/export"]
+    session.run("pytest", *chosen, env=ONE_THREAD)
 
 
 @nox.session(python="3.11")

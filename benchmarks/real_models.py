@@ -7,7 +7,9 @@ Arguments are folders of finished runs, such as those of
 
 For each, prints the convergence of the fit and rank correlations over the models: of θ, lean and
 bias with the compass position from the same answers, and of |θ| and decisiveness with the frequency
-of the most common answer to a question. With --fewer RUN, a run on a subset of the answers, also
+of the most common answer to a question. The compass counts an unanswered statement as the middle,
+so a model that refuses comes out near the centre: a second line has the models with a usable answer
+to at least --answered of the questions. With --fewer RUN, a run on a subset of the answers, also
 prints how much wider its intervals are, by model.
 """
 
@@ -49,26 +51,42 @@ def most_frequent(folder: Path) -> pd.Series:
     return totals["max"] / totals["sum"]
 
 
+def answered(folder: Path) -> pd.Series:
+    """Return the proportion of questions with a usable rating, by model."""
+    frame = to_frame(open_responses(folder), ["rating", "status"])
+    usable = (frame["status"] == STATUS["ok"]) & frame["rating"].notna()
+    return usable.groupby(frame["model"]).mean()
+
+
+def ranks(own: pd.Series, other: pd.Series) -> str:
+    """Describe the rank correlations of two series by model and dimension."""
+    said = []
+    for dimension in ("economic", "cultural"):
+        here = own.xs(dimension, level="dimension")
+        rank = spearmanr(here, other.xs(dimension, level="dimension").reindex(here.index))
+        said.append(f"{dimension} {rank.statistic:+.2f}")
+    return ", ".join(said)
+
+
 def estimates(folder: Path, name: str) -> pd.DataFrame:
     """Read a table of estimates."""
     return pd.read_csv(folder / "estimates" / f"{name}.csv")
 
 
-def describe(folder: Path) -> None:
+def describe(folder: Path, enough: float) -> None:
     """Print convergence and rank correlations of a run."""
     record = json.loads((folder / "manifest.json").read_text())["stages"]["fit"]
     print(f"\n{folder}: {record['verdict']}, {record['seconds']:.0f} s")
     for sentence in record["sentences"]:
         print(f"  {sentence}")
     positions = compass(folder)
+    share = answered(folder)
+    most = list(share.index[share >= enough])
     for name in ("theta", "theta_asked", "lean", "bias_posterior"):
         table = estimates(folder, name).set_index(["model", "dimension"])["estimate"]
-        said = []
-        for dimension in ("economic", "cultural"):
-            own = table.xs(dimension, level="dimension")
-            rank = spearmanr(own, positions.xs(dimension, level="dimension").reindex(own.index))
-            said.append(f"{dimension} {rank.statistic:+.2f}")
-        print(f"  {name} with the compass ({len(own)} models): {', '.join(said)}")
+        print(f"  {name} with the compass ({len(share)} models): {ranks(table, positions)}")
+        if 2 < len(most) < len(share):
+            print(f"    {len(most)} that answered: {ranks(table.loc[most], positions)}")
     often = most_frequent(folder)
     size = estimates(folder, "theta").groupby("model")["estimate"].agg(lambda x: np.abs(x).mean())
     kappa = estimates(folder, "decisiveness").query("measure == 'decisiveness'")
@@ -96,9 +114,10 @@ def main() -> None:
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--fewer", type=Path, help="a run on some of the first one's answers")
+    parser.add_argument("--answered", type=float, default=0.75, help="proportion of questions")
     given = parser.parse_args()
     for folder in given.runs:
-        describe(folder)
+        describe(folder, given.answered)
     if given.fewer:
         widths(given.runs[0], given.fewer)
 

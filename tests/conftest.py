@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import importlib.util
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,31 @@ def pytest_configure() -> None:
     """Have Ctrl-C interrupt, also where a shell in the background says not to."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+NO_TORCH = importlib.util.find_spec("torch") is None
+# What an import of PyTorch says in vain, and what transformers says instead.
+_LACKS = ("No module named 'torch'", "requires PyTorch", "requires the PyTorch library")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return _skipped_without_torch((yield), collector)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    return _skipped_without_torch((yield), item)
+
+
+def _skipped_without_torch(report, node):
+    """Turn a failure for want of PyTorch into a skip, where it is not installed."""
+    if NO_TORCH and report.failed:
+        said = "".join([str(report.longrepr), *(text for _, text in report.sections)])
+        if any(words in said for words in _LACKS):
+            report.outcome = "skipped"
+            report.longrepr = (str(node.path), 0, "Skipped: needs torch, which is not installed")
+    return report
 
 
 # Tiny random sequence classifiers, made on the fly.

@@ -100,13 +100,13 @@ def refused(answer, says, *, left=()):
         ([*WVS, "prefixes.only=[baselin]"], "unknown prefix 'baselin'; did you mean 'baseline'?"),
         (
             [*WVS, "prefixes=[baseline]"],
-            "prefixes: '[baseline]' stands where keys with values are wanted",
+            "prefixes: '[baseline]' stands where keys with values are expected",
         ),
         (
             [*WVS, "analysis.parts.steer=~ 1 + (1 | model)"],
             "'~ 1 + (1 | model)' cannot be read; put",
         ),
-        ([*WVS, "prefixes=baseline"], "'baseline' stands where keys with values are wanted"),
+        ([*WVS, "prefixes=baseline"], "'baseline' stands where keys with values are expected"),
         ([*WVS, "prefixes.file=HERE/gone.yaml"], "gone.yaml: no such file"),
         ([*WVS, "items=[wvs-1]"], "items: unknown item 'wvs-1'; did you mean 'wvs-"),
         ([*WVS, "items=[]"], "items: the list is empty"),
@@ -361,7 +361,7 @@ def test_a_place_where_nobody_can_write(called):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("# @package _global_\nname: [mine\n", "line 3, column 1"),
+        ("# @package _global_\nname: [mine\n", "line 3 is not valid YAML"),
         ("# @package _global_\nname: mine\ninstrments: [wvs]\n", "did you mean 'instruments'?"),
     ],
 )

@@ -1,7 +1,7 @@
 """Coders that are Hugging Face checkpoints: inference, sentiment, stance classifiers.
 
 Answers that are too long for the model are read in overlapping windows, whose probabilities are
-averaged: where an answer says one thing first and another later, both count.
+averaged: if an answer says one thing first and another later, both count.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from polbayes.huggingface.encoding import Encoding, without_markup
 from polbayes.huggingface.sequence import SequenceClassifier
 from polbayes.probing.journal import Journal, Record
 
-# To be raised when the same checkpoint and texts give other probabilities than before.
+# Increase it when the same checkpoint and texts would give other probabilities.
 _VERSION = 1
 
 Pair = tuple[str, str]
@@ -30,14 +30,14 @@ Pair = tuple[str, str]
 def open_checkpoint_coder(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "CheckpointCoder":
-    """Make a coder of a checkpoint; its weights are loaded when there is something to read."""
+    """Make a coder of a checkpoint; its weights are loaded on first use."""
     classifier = SequenceClassifier(name, config)
     how = reading(classifier.where, config, classifier.labels, classifier.trained)
     return CheckpointCoder(name, classifier, how, config, journal_dir)
 
 
 class CheckpointCoder:
-    """A checkpoint that reads stances, and keeps what it read in a folder if there is one."""
+    """A checkpoint that reads stances, and keeps its readings in a folder, if given one."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class CheckpointCoder:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the probabilities, as values that JSON can hold; not the threshold."""
+        """What determines the probabilities, as JSON values; not the threshold."""
         return {
             "version": _VERSION,
             "kind": self._config.kind,
@@ -64,7 +64,7 @@ class CheckpointCoder:
         }
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code answers; one that is empty, or not sure enough, is passed on."""
+        """Code answers; abstain if one is empty or no class is probable enough."""
         texts = [without_markup(response) for response in responses]
         pairs = list(zip(statements, texts, strict=True))
         known = self._read([pair for pair in dict.fromkeys(pairs) if pair[1]])
@@ -98,7 +98,7 @@ class CheckpointCoder:
         return known
 
     def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Record]]:
-        """Yield what was read, a batch at a time, the longest answers (by characters) first."""
+        """Yield the readings in batches, the longest answers (by characters) first."""
         encoder = self._classifier.encoder()
         batch: list[tuple[Pair, list[Encoding]]] = []
         for pair in sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1])):
@@ -119,7 +119,7 @@ class CheckpointCoder:
             if len(own):
                 # Dimensions window, question, label.
                 cube = own.reshape(-1, len(self._how.texts), own.shape[1])
-                # Nine digits are what it takes to write a 32-bit float down.
+                # Nine digits identify a 32-bit float.
                 probs = [float(f"{x:.9g}") for x in self._how.of_answer(cube)]
             records.append({"pair": text_digest(*pair), "probs": probs})
         return records

@@ -1,4 +1,4 @@
-"""Tables of counts: one row for all answers of a cell that were the same."""
+"""Tables of counts: one row for all identical answers of a cell."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,9 @@ _MOST = int(np.iinfo(np.int16).max)
 def one_row_an_answer(
     rows: pd.DataFrame, config: ImportConfig, *, at: Callable[[int], str]
 ) -> pd.DataFrame:
-    """Repeat every row as often as its count says, the answers of a cell as so many runs.
+    """Repeat every row as often as its count says, the answers of a cell as runs.
 
-    `at` names the row with an index.
+    `at` describes the row of an index.
     """
     if "count" not in rows:
         return rows
@@ -28,7 +28,7 @@ def one_row_an_answer(
                 "run of its own; leave one of them out."
             )
     counts = rows["count"].fillna("").str.strip()
-    # Software that has missing numbers as floats writes 3.0 for 3.
+    # Software that stores missing numbers as floats writes 3.0 for 3.
     wrong = np.flatnonzero(~counts.str.fullmatch(r"[0-9]{1,9}(\.0+)?"))
     if wrong.size:
         raise UserError(

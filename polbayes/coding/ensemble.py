@@ -1,4 +1,4 @@
-"""An ensemble: the weighted mean of what several coders say."""
+"""An ensemble: the weighted mean of several coders."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from polbayes.errors import UserError
 def open_ensemble(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "Ensemble":
-    """Make an ensemble of coders that are declared elsewhere."""
+    """Make an ensemble of coders declared elsewhere."""
     where = f"coding.models.{name}"
     if len(config.weights) < 2:
         raise UserError(f"{where}: weights: name at least two coders, e.g. {{lexical: 1, nli: 2}}.")
@@ -46,7 +46,7 @@ class Ensemble:
 
     @property
     def about(self) -> str:
-        """What a reader of its probabilities must know of its members, in words."""
+        """A description of its members for readers."""
         return "; ".join(filter(None, (getattr(member, "about", "") for member in self._members)))
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:

@@ -1,8 +1,8 @@
 """What single sentences of an answer say about the writer's stance.
 
-Only the writer's own stance counts: a verb of agreement with "I" as its subject, a bare
-label, "my answer is ...". What it is about must be the statement itself; "I agree that ..."
-followed by something else is no stance towards it.
+Only the writer's own stance counts: a verb of agreement with "I" as its subject, a bare label, "my
+answer is ...". Its object must be the statement itself; "I agree that ..." followed by something
+else is no stance towards it.
 """
 
 import re
@@ -22,15 +22,15 @@ class Evidence:
     """One sign of a stance."""
 
     kind: Kind  # ``mixed`` where a sentence takes both sides
-    # ``partial`` is agreement to some extent, ``conceded`` granted before the main point ("while I
-    # agree ..., "), ``hedged`` only leaning that way ("I do not fully agree").
+    # ``partial``: to some extent; ``conceded``: granted before the main point ("while I agree,
+    # ..."); ``hedged``: only leaning that way ("I do not fully agree").
     strength: Strength
     at: tuple[int, int]  # sentence number and word number
 
 
 _OTHER: dict[Kind, Kind] = {"agree": "disagree", "disagree": "agree"}
 
-# Verbs of stance; the second group needs the statement as its object to be about it.
+# Verbs of stance; those of the second group need the statement as their object.
 _VERBS: dict[str, Kind] = {"agree": "agree", "concur": "agree", "disagree": "disagree"}
 _VERBS |= {"agreeing": "agree", "disagreeing": "disagree"}
 _NOUNS: dict[str, Kind] = {"agreement": "agree", "disagreement": "disagree"}
@@ -126,7 +126,7 @@ def verbal(sentence: Sentence, statement: str, number: int) -> Iterator[Evidence
 
 
 def _subject(tokens: Sequence[str], verb: int, starts_line: bool) -> int | None:
-    """Return where "I" is, -1 for a bare "Agree ..." at the start of a line, or None."""
+    """Return the position of "I", -1 for a bare "Agree ..." at the start of a line, or None."""
     at = verb - 1
     while at >= 0 and (tokens[at] in _BETWEEN or tokens[at].endswith("ly")):
         at -= 1
@@ -146,7 +146,7 @@ def _subject(tokens: Sequence[str], verb: int, starts_line: bool) -> int | None:
 
 
 def _is_elliptic(tokens: Sequence[str], verb: int) -> bool:
-    """Whether "I" is left out, as in "I see why, but disagree"; others may be meant as well."""
+    """Return whether "I" is omitted ("I see why, but disagree"); it may mean others."""
     before = tokens[max(0, verb - 3) : verb]
     return tokens[verb] in _VERBS and "i" in tokens[:verb] and bool({"but", "yet"} & set(before))
 
@@ -162,12 +162,12 @@ def _is_supposed(tokens: Sequence[str], subject: int) -> bool:
 
 
 def speaks_for_others(tokens: Sequence[str]) -> bool:
-    """Whether words lead over to what somebody else says: 'if you agree, you might say:'."""
+    """Return whether words introduce others' views: 'if you agree, you might say:'."""
     return bool(_SAYING & set(tokens) and _OTHERS & set(tokens))
 
 
 def _polarity(tokens: Sequence[str], subject: int, verb: int) -> tuple[Kind | None, Strength]:
-    """Apply negation, concession and hedges to what a verb says."""
+    """Apply negation, concession and hedges to a verb."""
     kind = _ALL[tokens[verb]]
     between = tokens[subject + 1 : verb]
     conceded = subject > 0 and bool(_CONCEDING & set(tokens[max(0, subject - 2) : subject]))
@@ -199,7 +199,7 @@ About = Literal["statement", "weakened", "flipped", "else"]
 
 
 def _object(tokens: Sequence[str], verb: int, statement: str) -> About:
-    """Say what is agreed with: the statement, or something else."""
+    """Return what is agreed with: the statement, or something else."""
     needed = tokens[verb] in _TRANSITIVE
     rest = list(tokens[verb + 1 :])
     while rest and (rest[0].endswith("ly") or rest[0] in ("100", "%", "very", "much", "more")):
@@ -217,7 +217,7 @@ def _object(tokens: Sequence[str], verb: int, statement: str) -> About:
 
 
 def _takes_both_sides(rest: Sequence[str]) -> bool:
-    """Whether the other label follows at once, as in 'agree / disagree' or 'agree and disagree'."""
+    """Return whether the other label follows at once, as in 'agree / disagree'."""
     return any(token in _VERBS for token in rest[1:3])
 
 
@@ -250,7 +250,7 @@ def _after_noun(rest: Sequence[str], named: bool, statement: str) -> About:
 
 
 def _clause(rest: Sequence[str], statement: str, *, named: bool) -> About:
-    """Compare what is agreed with to the statement; `named` where it was called that."""
+    """Compare the object of agreement to the statement; `named` if it was called that."""
     same = compare(rest, statement)
     if same.is_about and same.flipped and same.of_statement >= 0.4:
         return "flipped"
@@ -259,7 +259,7 @@ def _clause(rest: Sequence[str], statement: str, *, named: bool) -> About:
     return "else"
 
 
-# "I believe that the proposition (...) is wrong"; praise is rarer and seldom as plain.
+# "I believe that the proposition (...) is wrong"; praise is rarer and less plain.
 _VERDICT = re.compile(
     r"(?:the|this|such a) (?:proposition|statement|idea|notion|claim|assertion)\b[^.;]{0,300}?"
     r" (?:is (?:\w+ly |a |an |both |too )*(?:flawed|wrong|misguided|mistaken|false|incorrect"
@@ -269,7 +269,7 @@ _BELIEVES = word_set("believe think feel maintain contend argue hold assert cons
 
 
 def restated(sentence: Sentence, statement: str, number: int) -> Iterator[Evidence]:
-    """Find "I believe that ..." with the statement, its plain negation or a verdict on it."""
+    """Find "I believe that ..." with the statement, its negation or a verdict on it."""
     if sentence.is_question:
         return
     tokens = sentence.tokens

@@ -1,6 +1,6 @@
-"""Which option an answer leans to that names one in a roundabout way.
+"""The option that an answer leans to if it names one indirectly.
 
-Nothing of it is sure: it is what a reader would put down who had to put down something.
+This is uncertain: it is what a reader would record who had to record something.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from polbayes.coding.options import Options, fold, take_text
 # "B", "3 D", "i.", but not "I", before the words of an option.
 _LABELS = re.compile(r"(?:\(?(?:\d{1,2}|(?!I )[A-Za-z])(?![^\W_])[).:\]]? *){1,2}")
 _INFLECTED = re.compile(r"\b((?:dis)?agree)(?:s|d|ing|ment)\b", re.IGNORECASE)
-# What follows an option that is meant in spite of what is said against it.
+# Words before an option that is chosen despite objections.
 _GOES_ON = re.compile(r" *(?:[,;(]|(?:with|but)\b)")
 _SAYS = re.compile(
     r"\b(?:(?:lean(?:s|ing)?|inclined) (?:towards? |to )|with an argument for "
@@ -22,10 +22,10 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _FOR_A_POSITION = re.compile(r"\bargue for the position that\b", re.IGNORECASE)
-# Misspelt words are this alike, "Strongly agree" and "Strongly disagree" are .90: the best counts.
+# Similarity of misspelt words; "Strongly agree" and "Strongly disagree" have .90: the best counts.
 _ALIKE = 0.85
 _REVERSED = re.compile(r"\b(?:opposite|contrary)\b", re.IGNORECASE)
-# Letters of an answer that are looked at.
+# Number of characters examined.
 _LONGEST = 2000
 
 
@@ -34,10 +34,10 @@ def hedged(text: str, options: Options) -> int | None:
     text = _INFLECTED.sub(r"\1", text[:_LONGEST])
     named = list(_named(text, options))
     both = len({_side(point, options) for _, _, point in named}) > 1
-    # Whoever gives a letter has chosen: what comes first after it counts, the rest is talk.
+    # A letter is a choice: what comes first after it counts, the rest is talk.
     for line in (text, text.rpartition(":")[2].strip()):
         label = _LABELS.match(line)
-        # A letter that is none of the options' does not say which of two sides is meant.
+        # A letter of no option does not tell which of two sides is meant.
         if not label or (
             both and not options.codes.keys() & re.findall(r"\w+", label[0].casefold())
         ):
@@ -60,26 +60,26 @@ def hedged(text: str, options: Options) -> int | None:
 
 
 def names_another_side(text: str, point: int, options: Options) -> bool:
-    """Return whether a text names an option that is not of a point's side."""
+    """Return whether a text names an option on another side than a point."""
     side = _side(point, options)
     return any(_side(other, options) != side for _, _, other in _named(text, options))
 
 
 def _begun(text: str, named: list[tuple[int, int, int]], options: Options) -> list[int]:
-    """Read an answer that begins with an option; all that it names are of one side."""
+    """Read an answer that begins with an option; all options it names must be on one side."""
     _, end, first = named[0]
     if len(named) == 1:
         return [first] if _GOES_ON.match(text[end:]) else []
     start, _, second = named[1]
     weaker, stronger = sorted((first, second), reverse=_side(first, options) < 0)
-    # Where both hold the stronger one does; where one of them does, the weaker one at least.
+    # If it names both, the stronger one holds; if alternatives, at least the weaker one.
     joined = {"and": stronger, "or": weaker, "/": weaker}
     meant = joined.get(text[end:start].strip().casefold())
     return [] if meant is None else [meant]
 
 
 def _named(text: str, options: Options) -> Iterator[tuple[int, int, int]]:
-    """Yield the options that a text names: where each begins and ends, and its point."""
+    """Yield the options that a text names: beginning, end, and point."""
     end = 0
     for word in re.finditer(r"[^\W_]+", text):
         if word.start() < end:

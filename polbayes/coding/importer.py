@@ -1,9 +1,11 @@
-"""The importer: a long table of answers collected elsewhere becomes a response dataset.
+"""The importer: from a long table of answers collected elsewhere to a response dataset.
 
-What the columns of the table mean is declared in an `ImportConfig`; `table_rows` reads its rows.
+An `ImportConfig` declares the meaning of the columns; `table_rows` reads the rows.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import xarray as xr
 
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.rated import rating_attributes
 from polbayes.coding.table_items import items_of
+from polbayes.coding.table_masses import with_probabilities
 from polbayes.coding.table_rows import (
     ADMINISTRATION,
     ATTRIBUTE,
@@ -40,7 +44,7 @@ from polbayes.instrument.covariates import (
     spread,
 )
 from polbayes.instrument.design import ModelInfo, design
-from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.prompts import Prefix, read_prefix
 from polbayes.instrument.questionnaires import Instrument
 
 _EVERYTHING = Selection()
@@ -55,7 +59,7 @@ def import_table(
 ) -> xr.Dataset:
     """Read a table of answers into a response dataset.
 
-    Its attribute ``notes`` says what was left out or numbered, a sentence a line.
+    Its attribute ``notes`` says what was left out or numbered, one sentence per line.
     """
     scale = _scale(config)
     own = sorted({*config.columns, *config.constants} & {*OF_ITEMS})
@@ -74,7 +78,7 @@ def import_table(
 
 
 def _scale(config: ImportConfig) -> tuple[Options, tuple[int, ...]] | None:
-    """Check options, points and stances; None where the answers are left to the coders."""
+    """Check options, points and stances; None if coders read the answers."""
     if config.options is None and config.points is None:
         if "rating" in config.columns:
             raise UserError("imported.points: a rating needs the labels of its scale's points.")
@@ -105,21 +109,19 @@ def _lay_out(
     config: ImportConfig,
     selection: Selection,
 ) -> tuple[xr.Dataset, tuple[np.ndarray, ...]]:
-    """Make the design that the rows fill, and say where in it each row belongs."""
+    """Make the design for the rows, and locate each row in it."""
     frame = rows.frame
     there = set(frame["item"])
     items = [i.item for q in instruments for i in q.items if i.item in there]
     models = [*(selection.model or dict.fromkeys(frame["model"]))]
-    prefixes = list(dict.fromkeys(frame["prefix"]))
-    texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
+    prefixes = _prefixes(rows)
     numbers = frame["run"].astype(int)
     runs = sorted(set(numbers))
-    # Asking for ids also lets wordings in whose kind has that name; `sel` leaves them out.
+    # Selecting ids also admits wordings whose kind has that name; `sel` drops them.
     variants = list(dict.fromkeys(frame["variant"]))
-    known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
     data = design(
         instruments,
-        [Prefix(p, texts.get(p, ""), "open", known.get(p, {})) for p in prefixes],
+        prefixes,
         _infos(models, rows, config),
         variants=variants,
         items=items,
@@ -134,18 +136,41 @@ def _lay_out(
     if "statement" in frame:
         statement = data["statement"].copy()
         of = one_each(rows, "wording", "statement", wording)
-        statement.values[cells[1], cells[2]] = wording.map(of).to_numpy(dtype=object)
+        said = wording.map(of).to_numpy(dtype=object)
+        # A log that does not say it leaves it to the instrument.
+        places = tuple(at[said != ""] for at in cells[1:3])
+        statement.values[places] = said[said != ""]
         data = data.assign_coords(statement=statement)
     if "prompt" in frame:
         first = frame.fillna({"prompt": ""}).drop_duplicates("prefix").set_index("prefix")["prompt"]
-        data = data.assign_coords(prompt_example=("prefix", first[prefixes].to_numpy(object)))
+        examples = first[[p.prefix for p in prefixes]].to_numpy(object)
+        data = data.assign_coords(prompt_example=("prefix", examples))
     return _with_further(data, rows, cells, wording), cells
+
+
+def _prefixes(rows: TableRows) -> list[Prefix]:
+    """Return the prefixes as the table describes them: whole entries, or texts and attributes."""
+    frame = rows.frame
+    texts = one_each(rows, "prefix", "prefix_text") if "prefix_text" in frame else {}
+    entries = one_each(rows, "prefix", "prefix_entry") if "prefix_entry" in frame else {}
+    known = _attributes(rows, OF_PREFIX, frame["prefix"], "prefix")
+    found = []
+    for name in dict.fromkeys(frame["prefix"]):
+        one = Prefix(name, texts.get(name, ""), "open")
+        if entry := entries.get(name):
+            where = f"{rows.name}: prefix '{name}'"
+            try:
+                one = read_prefix(name, json.loads(entry), where)
+            except ValueError as error:
+                raise UserError(f"{where}: prefix_entry is not JSON ({error}).") from error
+        found.append(replace(one, attributes={**one.attributes, **known.get(name, {})}))
+    return found
 
 
 def _with_further(
     data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...], wording: pd.Series
 ) -> xr.Dataset:
-    """Add what the table says of items, wordings, administrations and single answers."""
+    """Add the table's attributes of items, wordings, administrations and single answers."""
     if "topic" in rows.frame:
         topics = one_each(rows, "item", "topic")
         labels = [topics.get(str(item), "") for item in data["item"].values]
@@ -166,7 +191,7 @@ def _with_further(
 
 
 def _fewest_dims(frame: pd.DataFrame, values: pd.Series) -> tuple[str, ...]:
-    """Return as few dimensions as tell the values apart."""
+    """Return the smallest set of dimensions that distinguishes the values."""
     dims: tuple[str, ...] = CELL_DIMS
     codes = pd.Series(pd.factorize(values)[0], index=values.index)
     for dim in ("item", "variant", "prefix", "model", "run"):
@@ -185,7 +210,7 @@ def _laid_out(
 
 
 def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ...]) -> xr.Dataset:
-    """Add labels and attributes of administrations, along as few dimensions as tell them apart."""
+    """Add labels and attributes of administrations, along as few dimensions as possible."""
     label = rows.frame[ADMINISTRATION].fillna("").astype(object)
     if (label == "").any():
         raise UserError(
@@ -194,7 +219,7 @@ def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ..
     dims = _fewest_dims(rows.frame, label)
     text = _laid_out(data, dims, cells, label)
     data = data.assign_coords({ADMINISTRATION: (dims, text)})
-    # Administrations of two models may have the same number.
+    # Administrations of different models may have the same number.
     whose = rows.frame["model"] + " / " + label
     given = _attributes(rows, OF_ADMINISTRATION, whose, "administration")
     if not given:
@@ -211,7 +236,7 @@ def _administered(data: xr.Dataset, rows: TableRows, cells: tuple[np.ndarray, ..
 
 
 def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """Add coordinates that the data do not have yet."""
+    """Add coordinates that the data lack."""
     for key in values:
         if key in data.coords or key in data:
             raise UserError(
@@ -224,7 +249,7 @@ def _along(data: xr.Dataset, dims: tuple[str, ...], values: Mapping[str, np.ndar
 def _attributes(
     rows: TableRows, before: str, labels: pd.Series, dim: str
 ) -> dict[str, dict[str, Any]]:
-    """Read the columns of one kind of attributes, by label; those without a value are left out."""
+    """Read the columns of one kind of attributes, by label; omit those without a value."""
     known: dict[str, dict[str, Any]] = {}
     for column in (c for c in rows.frame.columns if str(c).startswith(before)):
         texts = one_each(rows, dim, column, labels)
@@ -236,7 +261,7 @@ def _attributes(
 
 
 def _infos(models: Sequence[str], rows: TableRows, config: ImportConfig) -> list[ModelInfo]:
-    """Say of every model what columns and config say, the config where both do."""
+    """Return every model's attributes from columns and config; the config takes precedence."""
     known: dict[str, dict[str, Any]] = {model: {} for model in models}
     columns = [c for c in rows.frame.columns if c in OWN_KEYS or c.startswith(ATTRIBUTE)]
     for column in columns:
@@ -276,15 +301,18 @@ def _fill(
     config: ImportConfig,
     scale: tuple[Options, tuple[int, ...]] | None,
 ) -> xr.Dataset:
-    """Put answers, ratings and stances into the cells of the rows."""
+    """Put answers, ratings and stances into the cells."""
     shape = data["status"].shape
-    answers = rows.frame["answer" if "answer" in rows.frame else "rating"].fillna("")
+    none = pd.Series("", index=rows.frame.index)
+    answers = rows.frame.get("answer", rows.frame.get("rating", none)).fillna("")
     completion = np.full(shape, "", dtype=object)
     completion[cells] = answers.to_numpy()
     status = np.full(shape, NOT_ASKED, dtype=np.int8)
     status[cells] = STATUS["invalid"]
-    out = data.assign(completion=(CELL_DIMS, completion))
+    out = with_probabilities(data.assign(completion=(CELL_DIMS, completion)), rows, cells)
     missing = int((answers.str.strip() == "").sum())
+    if "p_agree" in out:
+        missing = int(np.isnan(out["p_agree"].values[cells]).sum())
     notes = [f"{missing:,} of {len(answers):,} rows have no answer."] if missing else []
     out.attrs |= {
         "imported_from": rows.name,
@@ -302,26 +330,18 @@ def _fill(
         codes = np.array(stances, dtype=np.int8)
         stance[cells] = np.where(read, codes[np.where(read, points, 0)], MISSING)
         status[cells] = np.where(read, STATUS["ok"], STATUS["invalid"])
-        out["rating"] = (CELL_DIMS, rating, _rating_attributes(options))
+        out["rating"] = (CELL_DIMS, rating, rating_attributes(options.points))
         out["stance"] = (CELL_DIMS, stance, flag_attributes("stance"))
         out.attrs["imported_options_read"] = int(read.sum())
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
     return out
 
 
-def _rating_attributes(options: Options) -> dict[str, Any]:
-    return {
-        "long_name": "index of the answer option, from strongest disagreement",
-        "rating_points": "; ".join(options.points),
-        "missing_value_code": np.int8(MISSING),
-    }
-
-
 def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:
-    """Return the index of each row's point, `MISSING` where no option was read."""
+    """Return the index of each row's point, `MISSING` if no option was read."""
     points = np.full(len(rows.frame), MISSING, dtype=np.int8)
     for key in (k for k in ("rating", "answer") if k in rows.frame):
-        # Without a code the answer says it.
+        # Without a code the answer decides.
         given = rows.frame[key]
         left = (given.fillna("").str.strip() != "") & (points == MISSING)
         codes, found = pd.factorize(given.where(left, None))

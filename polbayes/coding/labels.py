@@ -1,4 +1,4 @@
-"""Answers, or lines of them, that are nothing but a label: "3) Agree", "Yes.", "Neutral"."""
+"""Answers, or lines of them, that are only a label: "3) Agree", "Yes.", "Neutral"."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -50,10 +50,10 @@ _SUPPOSING = re.compile(r"\b(?:if|whether|unless|that|how|not (?:say|claim)\w*)[
 
 
 def bare(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find lines that begin with nothing but a label."""
+    """Find lines that begin with only a label."""
     last = text[-1].line if text else 0
     for number, sentence in enumerate(text):
-        # A later sentence counts only if it is short enough to be nothing but a label.
+        # A later sentence counts only if it is short enough to be only a label.
         if sentence.is_question or (not sentence.starts_line and len(sentence.tokens) > 4):
             continue
         line = _spaced(sentence.tokens)
@@ -104,7 +104,7 @@ def truth(text: Sequence[Sentence]) -> Iterator[Evidence]:
 
 
 def _spaced(tokens: Sequence[str]) -> str:
-    """Join tokens, punctuation close to the word before it."""
+    """Join tokens, punctuation directly after the word before it."""
     out = ""
     for token in tokens:
         out += token if token in ".,;:!)" or not out or out.endswith(("(", "'")) else f" {token}"

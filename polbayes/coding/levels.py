@@ -1,15 +1,15 @@
 """Four-level answers: from strong disagreement to strong agreement (Lunardi et al., section 3.2).
 
-How an answer comes by its level depends on how it was read:
+The level of an answer depends on how it was read:
 
 - a rating on a declared scale of four points is its level (of five: the middle has none);
 - probability masses of agreeing and disagreeing options, or a stance coder's probabilities:
-  the level is strong where the two differ by more than 0.3;
-- rules that read explicit answers know no probabilities, so that their words decide: ``1`` and
+  the level is strong if the two differ by more than 0.3;
+- rules that read explicit answers have no probabilities, so their words decide: ``1`` and
   ``5`` of the Likert rule and "strongly", "completely" and the like before the verb are strong.
 
-Agreeing or disagreeing is the coded stance in every case. Neutral, unrelated and refused
-answers are on no level of a scale that has no middle.
+Agreeing or disagreeing is always the coded stance. Neutral, unrelated and refused answers have no
+level on a scale without a middle.
 """
 
 import re
@@ -23,10 +23,10 @@ from polbayes.errors import UserError
 from polbayes.huggingface.encoding import SPECIAL_TOKEN
 
 STRONG = 0.3
-# Coders whose probabilities are nominal: they say nothing about strength.
+# Coders with nominal probabilities, which say nothing about strength.
 RULES = ("likert", "lexical")
 
-# Masses are stored as 32-bit floats: 0.65 - 0.35 must not come out above 0.3.
+# Masses are stored as 32-bit floats: 0.65 - 0.35 must not exceed 0.3.
 _ROUNDING = 1e-6
 _OF_SCALE = {4: (0, 1, 2, 3), 5: (0, 1, MISSING, 2, 3)}
 _STRONG_WORDS = re.compile(
@@ -79,7 +79,7 @@ def four_levels(data: xr.Dataset, *, strong: float = STRONG) -> xr.DataArray:
 
 
 def _differences(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return agreeing minus disagreeing probability, NaN where unknown, and the rules' cells."""
+    """Return agreeing minus disagreeing probability, NaN if unknown, and the rules' cells."""
     stance = data["stance"]
     difference = np.full(stance.shape, np.nan)
     if "stance_prob" in data:
@@ -111,11 +111,11 @@ def _decided_by(data: xr.Dataset, names: tuple[str, ...]) -> np.ndarray:
 
 
 def _strong_in_words(data: xr.Dataset, cells: np.ndarray) -> np.ndarray:
-    """Tell for each of the cells whether its answer says that it is strong."""
+    """Return for each cell whether the words of its answer are strong."""
     if "completion" not in data:
         return np.zeros(int(cells.sum()), dtype=bool)
     texts = data["completion"].transpose(*data["stance"].dims).values[cells]
-    # Short answers repeat a lot; each distinct one is read once.
+    # Short answers repeat; each distinct one is read once.
     known = {text: _is_strong(str(text)) for text in dict.fromkeys(texts.tolist())}
     return np.array([known[text] for text in texts.tolist()], dtype=bool)
 

@@ -1,8 +1,8 @@
 """The lexical coder: explicit statements of stance in English, by rule.
 
-It is built to be right where it decides and to abstain elsewhere: on answers that state no
-stance of their own, that argue both sides, or that contradict themselves, and on anything
-that is not English. It never calls an answer unrelated.
+It is designed to be right when it decides and to abstain otherwise: on answers that state no stance
+of their own, argue both sides, or contradict themselves, and on anything that is not English. It
+never calls an answer unrelated.
 """
 
 from collections.abc import Iterator, Sequence

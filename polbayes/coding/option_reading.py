@@ -1,8 +1,8 @@
-"""Reading which of the declared answer options an answer picks, in its many spellings.
+"""Reading which declared option an answer picks, in its many spellings.
 
-Reading never guesses: an answer that names options of both sides is not read, and one that says
-in many words, with a reservation or beside a code of another option what it picks is read as
-`qualified`, which nothing counts as an answer without being asked to.
+Reading never guesses: an answer that names options of both sides is not read. One that picks an
+option in many words, with a reservation or beside another option's code is read as `qualified`,
+which counts only on request.
 """
 
 import re
@@ -18,7 +18,7 @@ Manner = Literal["plain", "stated", "qualified"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer picks."""
+    """The option that an answer picks."""
 
     point: int  # its index
     # ``plain`` as declared, ``stated`` in the first person, ``qualified`` with a reservation
@@ -49,7 +49,7 @@ _QUALIFIES = re.compile(
     r"|moderate|depend|while|yet)"
     r"|^ *\("
 )
-# What stands between an option and a reservation: "Agree with the proposition, but not always".
+# Words between an option and a reservation: "Agree with the proposition, but not always".
 _OBJECT = re.compile(r"^[ ,;:–-]*with (?:the|this|that|your) (?:proposition|statement)\b(?!')")
 # A reservation anywhere in the sentence.
 _RESERVES = re.compile(
@@ -57,7 +57,7 @@ _RESERVES = re.compile(
     r"|\b(?:with|have) (?:\w+ )?(?:caveats?|reservations?|qualifications?)\b"
 )
 _EMPHASIS = re.compile(r" ?\(?(?:with )?(?:a )?strong(?:er)? emphasis\b", re.IGNORECASE)
-# "Somewhat agree" picks what it weakens, with a reservation.
+# "Somewhat agree" picks the option that it weakens, with a reservation.
 _WEAKENED = re.compile(
     r"(?:somewhat|slightly|mildly|moderately|weakly|softly|partly|partially|mostly|largely"
     r"|generally|conditional(?:ly)?|neutrally)[ -]+",
@@ -101,7 +101,7 @@ def read_option(answer: str, options: Options, *, roundabout: bool = True) -> Re
 
 
 def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | None:
-    """Read a text that begins with an option; with its code where `coded`."""
+    """Read a text that begins with an option, or with its code if `coded`."""
     lead = _LEAD.match(text)
     rest = text[lead.end() if lead else 0 :].lstrip(" '-")
     code, begun, after = take_code(rest, options)
@@ -120,7 +120,7 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
         return None
     emphasis = _EMPHASIS.match(left)
     if emphasis or weak or _is_qualified(left.casefold()):
-        # "Agree (strongly disagree with the rest)": a code says which is meant, words don't.
+        # "Agree (strongly disagree with the rest)": a code decides which is meant, words do not.
         if code is None and names_another_side(_sentence(left), picked, options):
             return None
         return Reading(_raised(picked, "strongly", options) if emphasis else picked, "qualified")
@@ -129,7 +129,7 @@ def _plain(text: str, options: Options, *, coded: bool = False) -> Reading | Non
 
 
 def _is_qualified(left: str) -> bool:
-    """Return whether what comes after an option, in lower case, takes some of it back."""
+    """Return whether the lower-case text after an option takes some of it back."""
     return bool(_QUALIFIES.match(_OBJECT.sub("", left)) or _RESERVES.search(_sentence(left)))
 
 
@@ -138,7 +138,7 @@ def _sentence(text: str) -> str:
 
 
 def _with_degree(picked: int | None, left: str, options: Options) -> tuple[int | None, str]:
-    """Take a degree that comes after, as in "Disagree (strongly)"."""
+    """Apply a degree that follows, as in "Disagree (strongly)"."""
     found = re.match(r"[ ,(-]{1,3}(strongly|somewhat|slightly)\)?(?![^\W_])", left, re.IGNORECASE)
     if picked is None or not found:
         return picked, left
@@ -147,7 +147,7 @@ def _with_degree(picked: int | None, left: str, options: Options) -> tuple[int |
 
 
 def _raised(picked: int, degree: str, options: Options) -> int:
-    """Return the point of an option with a degree before it, the option's own where none is."""
+    """Return the point of an option with a degree before it, its own without one."""
     for text, point in options.texts.items():
         if options.texts.get(text.removeprefix(f"{degree} ")) == picked != point:
             return point
@@ -155,7 +155,7 @@ def _raised(picked: int, degree: str, options: Options) -> int:
 
 
 def _named(text: str, options: Options) -> list[int]:
-    """Return the points of coded options, and of other options listed right after one."""
+    """Return the points of coded options, and of options listed right after one."""
     out = []
     for line in text.split("\n"):
         code, begun, after = take_code(line.lstrip(" '-"), options)
@@ -168,7 +168,7 @@ def _named(text: str, options: Options) -> list[int]:
 
 
 def _stated(line: str, options: Options) -> Reading | None:
-    """Read "I strongly agree with the proposition", as far as the words are an option's."""
+    """Read "I strongly agree with the proposition", if the words are an option's."""
     readings = set()
     for sentence in sentences(line):
         text = " ".join(sentence.tokens)

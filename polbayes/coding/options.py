@@ -1,7 +1,7 @@
-"""The answer options that a questionnaire declares, and finding one at the front of a text.
+"""The answer options that a questionnaire declares, and finding one at the start of a text.
 
-Options are declared as their texts and codes map to points of a scale, e.g.
-``{"1) Strongly disagree": "Strongly disagree", ..., "4": 4}``.
+Options are declared as a mapping of texts and codes to points of a scale, e.g. ``{"1) Strongly
+disagree": "Strongly disagree", ..., "4": 4}``.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 from polbayes.errors import UserError, unknown
 
-# "1) text", "(b) text", "C. text", "IV - text", and the same with nothing after it.
+# "1) text", "(b) text", "C. text", "IV - text", and the same without text.
 _CODED = re.compile(
     r"\(? ?(?P<code>-?\d{1,3}|[A-Za-z]|[IVXivx]{1,4}) ?(?:[).:\]=]+|[-–—]+(?= )) ?(?P<text>.*)",
     re.S,
@@ -81,7 +81,7 @@ def split_code(option: str) -> tuple[str, str]:
 
 
 def take_code(text: str, options: Options) -> tuple[int | None, bool, str]:
-    """Take a code from the front: its point, whether there was one, and what follows."""
+    """Take a code from the start: its point, whether there was one, and the rest."""
     bare = _BARE_CODE.fullmatch(text.strip(" .,;:!'"))
     if bare and bare[1].casefold() in options.codes:
         return options.codes[bare[1].casefold()], True, ""
@@ -97,10 +97,10 @@ def take_code(text: str, options: Options) -> tuple[int | None, bool, str]:
 
 
 def take_text(text: str, options: Options) -> tuple[int | None, str]:
-    """Take an option's text from the front, the longest first."""
+    """Take the longest matching option text from the start."""
     for option in sorted(options.texts, key=len, reverse=True):
         pattern = r"[\W_]{1,3}".join(map(re.escape, option.split()))
-        # "Agreed." is as good as "Agree."
+        # "Agreed." counts as "Agree."
         ending = "[ds]?" if option.endswith("agree") else ""
         found = re.match(rf"(?:{pattern}{ending})(?![^\W_])", text, re.IGNORECASE)
         if found:

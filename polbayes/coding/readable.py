@@ -1,4 +1,4 @@
-"""Which of a few answers the rules read, told before all answers are there."""
+"""Which of a few answers the rules can read, before all answers are there."""
 
 import json
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ _USABLE = [code for name, code in STANCE.items() if name != "unrelated"]
 
 
 def by_rules_alone(coding: CodingConfig) -> bool:
-    """Tell whether nothing but rules reads the answers of a run."""
+    """Return whether only rules read the answers of a run."""
     return set(coding.coders) <= set(RULES) - set(coding.models)
 
 
 def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> list[bool]:
-    """Tell which answers coders read as a stance or a refusal, or leave to others to read."""
+    """Return which answers coders read as a stance or a refusal, or leave to others."""
     import xarray as xr
 
     texts = {

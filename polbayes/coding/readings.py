@@ -1,22 +1,22 @@
-"""What a sequence classifier is given of an answer, and how its output is read as a stance.
+"""The input of sequence classifiers for an answer, and reading a stance from their output.
 
 Natural-language inference
-    The way of Feng et al. (2023, section 2.1, and the script that they published), which
-    Faulborn et al. (2025, section 3.4) and Lunardi et al. (2024, section 3.2) took over: the
-    premise is the statement followed by the answer, every label is the hypothesis "This example
-    is LABEL.", and the probabilities are the softmax of the hypotheses' entailment logits. Feng
-    et al. have the labels agree and disagree; here they are by default the four of Faulborn et
-    al., who do not print their hypotheses. One hypothesis alone, for ``agree``, is read as
-    inference proper: its entailment is agreement, its contradiction is disagreement.
+    The method of Feng et al. (2023, section 2.1, and their published script), adopted by
+    Faulborn et al. (2025, section 3.4) and Lunardi et al. (2024, section 3.2): the premise is
+    the statement followed by the answer, every label is the hypothesis "This example is LABEL.",
+    and the probabilities are the softmax of the hypotheses' entailment logits. Feng et al. use
+    the labels agree and disagree; the default here is the four of Faulborn et al., who do not
+    print their hypotheses. A single hypothesis, for ``agree``, is read as inference proper: its
+    entailment is agreement, its contradiction is disagreement.
 
 Sentiment
-    Positive sentiment is taken for agreement, negative for disagreement: the ablation of Lunardi
-    et al. (2024, section 5), who found that it mistakes the tone of an answer for its stance.
+    Positive sentiment counts as agreement, negative as disagreement: the ablation of Lunardi et
+    al. (2024, section 5), who found that it mistakes the tone of an answer for its stance.
 
 Classifier
-    The labels of a checkpoint that was trained on stances are stances. One that was trained here
-    (`polbayes.tasks.training`) says in its ``config.json`` what it was given, and the temperature
-    that makes it as sure as it is right.
+    The labels of a checkpoint trained on stances are stances. One trained here
+    (`polbayes.tasks.training`) records in its ``config.json`` its input, and the temperature
+    that calibrates it.
 """
 
 import re
@@ -32,7 +32,7 @@ from polbayes.errors import UserError, check_known, unknown
 from polbayes.huggingface.trained import Trained
 
 RELATIONS = ("entailment", "neutral", "contradiction")
-HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
+_HYPOTHESES = {name: f"This example is {name}." for name in STANCE_CLASSES if name != "refused"}
 _OF_RELATION = {"entailment": "agree", "neutral": "neutral", "contradiction": "disagree"}
 
 _SENTIMENTS = {
@@ -50,10 +50,9 @@ _FIELD = re.compile(r"\{(\w*)\}")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a classifier is given, and what its output means."""
+    """The input of a classifier, and the meaning of its output."""
 
-    # Templates of the two texts, one pair for every question about an answer; the second may be
-    # empty.
+    # Templates of the two texts, one pair per question about an answer; the second may be empty.
     texts: tuple[tuple[str, str], ...]
     # Turns logits (answer, question, label) into probabilities (answer, stance_class).
     stance: Callable[[NDArray[np.float32]], NDArray[np.float64]]
@@ -64,18 +63,18 @@ class Reading:
         """Return the texts for an answer to a statement."""
         values = {"statement": statement, "response": response}
 
-        # One pass, so that a field's name inside an answer stays as it is.
+        # In one pass, so that a field's name inside an answer is left alone.
         def put(template: str) -> str:
             return _FIELD.sub(lambda match: values[match[1]], template)
 
         return [(put(first), put(second)) for first, second in self.texts]
 
     def of_answer(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Turn logits (window, question, label) into probabilities, as sure as they are right."""
+        """Turn logits (window, question, label) into calibrated probabilities."""
         probs = np.asarray(self.stance(logits).mean(axis=0))
         if self.temperature == 1:
             return probs
-        # A power and not a logarithm: classes that the checkpoint does not have stay at zero.
+        # A power, not a logarithm: classes that the checkpoint lacks stay at zero.
         powers = (probs / probs.max()) ** (1 / self.temperature)
         return np.asarray(powers / powers.sum())
 
@@ -86,7 +85,7 @@ def reading(
     """Return how a checkpoint of kind ``nli``, ``sentiment`` or ``classifier`` is read.
 
     `where` is the key that declares it, `labels` are those of its outputs in order, and `trained`
-    what a classifier says about itself, before which the texts of the declaration come.
+    is a classifier's own record, which yields to the texts of the declaration.
     """
     own = trained if trained is not None and config.kind == "classifier" else Trained()
     first, second = next(
@@ -113,7 +112,7 @@ def reading(
 
 
 def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[str]) -> Reading:
-    hypotheses = dict(config.hypotheses) or HYPOTHESES
+    hypotheses = dict(config.hypotheses) or _HYPOTHESES
     for name, text in hypotheses.items():
         check_known("stance class", name, known=STANCE_CLASSES, where=f"{where}: hypotheses")
         _check_fields(f"{where}: hypotheses.{name}", text, ("statement",))
@@ -139,13 +138,13 @@ def _inference(where: str, premise: str, config: CoderConfig, labels: Sequence[s
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return probabilities over the last axis, from 32-bit or longer numbers."""
+    """Return probabilities over the last axis, in 32 bits or more."""
     scaled = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     return np.asarray(scaled / scaled.sum(axis=-1, keepdims=True))
 
 
 def _spread(probs: NDArray[np.float64], columns: Sequence[int]) -> NDArray[np.float64]:
-    """Put probabilities in the columns of their stance classes; the others have none."""
+    """Put probabilities into the columns of their stance classes; the others have none."""
     out = np.zeros((len(probs), len(STANCE_CLASSES)))
     out[:, columns] = probs
     return out
@@ -156,7 +155,7 @@ def _meaning(texts: Sequence[tuple[str, str]], labels: Mapping[str, str]) -> dic
 
 
 def _relations(where: str, config: CoderConfig, labels: Sequence[str]) -> list[str]:
-    """Return which relation each label of an NLI checkpoint is."""
+    """Return the relation of each label of an NLI checkpoint."""
     _check_label_names(where, config, labels, RELATIONS)
     found = [config.labels.get(label) or _relation(label) for label in labels]
     if sorted(map(str, found)) != sorted(RELATIONS):

@@ -1,4 +1,4 @@
-"""Sentences in which the writer takes no side: neutrality, refusal."""
+"""Sentences in which the writer takes no side: neutrality and refusal."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _REFUSALS = (
     r"^(?:no comment|prefer not to (?:say|answer)|i (?:would )?(?:rather not|refuse)|i decline)\b",
 )
 _REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in _REFUSALS))
-# After a refusal this announces an answer all the same, though not in words read here.
+# After a refusal this announces an answer nevertheless, though not in words read here.
 _UNDER_PROTEST = re.compile(
     r"\bif i (?:were|was|had) (?:to|forced)\b|\bi would (?:say|argue|lean|choose|pick)\b"
 )
@@ -76,12 +76,12 @@ def refusals(text: Sequence[Sentence]) -> Iterator[Evidence]:
         if protests:
             yield Evidence("mixed", "conceded", (number, -1))
         if found and not re.search(r"\bif\b", sentence.text[: found.start()]):
-            # At the sentence's first word: a stance in the same sentence comes after it.
+            # At the sentence's first word: a stance in the same sentence comes later.
             yield Evidence("refused", "clear", (number, -1))
 
 
 def neutrality(text: Sequence[Sentence]) -> Iterator[Evidence]:
-    """Find sentences in which the writer stands in the middle."""
+    """Find sentences in which the writer is in the middle."""
     machine = any(_MACHINE.search(sentence.text) for sentence in text)
     for number, sentence in enumerate(text):
         if sentence.is_question:

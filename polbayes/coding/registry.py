@@ -1,4 +1,4 @@
-"""The coders by name: rules, and those that are declared in the config."""
+"""The coders by name: rules, and coders declared in the config."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,10 @@ class Coder(Protocol):
     """Read the stance of responses to statements."""
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code responses, given for each the statement that was put.
+        """Code responses to statements.
 
-        Returns
-        -------
-        numpy.ndarray
-            float32 of shape (response, stance_class): probabilities in the order of
-            `polbayes.data.dataset.STANCE_CLASSES`, or a row of NaN where the coder abstains.
+        Returns float32 probabilities over response and stance class, in the order of
+        `polbayes.data.dataset.STANCE_CLASSES`, with a row of NaN if the coder abstains.
         """
         ...
 
@@ -44,11 +41,11 @@ class Kind:
     Parameters
     ----------
     opener
-        Where the function is that makes it: ``opener(name, config, models, journal_dir)``.
+        Location of its factory, ``opener(name, config, models, journal_dir)``.
     keys
-        The keys of the declaration that it knows.
+        The keys of the declaration that it supports.
     checkpoint
-        The checkpoint that it has where none is named; empty where one has to be named.
+        The default checkpoint; empty if one must be named.
     """
 
     opener: str
@@ -90,12 +87,12 @@ KINDS: Registry[Kind] = Registry(
     },
 )
 
-# What decides about a cell that no coder reads, and no coder can be called.
-RESERVED = ("none", "declared_option", "option_probability")
+# Names of what decides cells that no coder reads; no coder may have them.
+_RESERVED = ("none", "declared_option", "option_probability")
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
-# The probability that a rule puts on the class it decides for. Nominal: it is above what the
-# rules were required to reach and is to be replaced by what a validation finds.
+# The probability that a rule gives to the class it decides for. Nominal: it is above the accuracy
+# required of the rules; a validation replaces it.
 NOMINAL = 0.98
 
 
@@ -107,12 +104,11 @@ def get_coder(
     Parameters
     ----------
     name
-        Of a rule, a kind, or one of `models`.
+        A rule, a kind, or one of `models`.
     models
         Declared coders by name.
     journal_dir
-        Where checkpoints keep what they read, so that nothing is read twice; None to keep
-        nothing.
+        Where checkpoints keep their readings, so that nothing is read twice; None to keep none.
     """
     declared = dict(models or {})
     if name in CODERS and name not in declared:
@@ -124,16 +120,16 @@ def get_coder(
 
 
 def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the checked declaration of a coder that is no rule, with its kind and checkpoint."""
+    """Return the checked declaration of a coder other than a rule, with its kind and checkpoint."""
     if name not in models and name not in KINDS:
         raise unknown("coder", name, {*CODERS, *KINDS, *models}, where="coding.coders")
     where = f"coding.models.{name}"
     config = models.get(name) or CoderConfig()
     kind = config.kind or name
-    if name in CODERS or name in RESERVED or not _NAME.fullmatch(name):
+    if name in CODERS or name in _RESERVED or not _NAME.fullmatch(name):
         raise UserError(
             f"{where}: the name is taken or invalid; start with a letter, use letters, "
-            f"digits, '_', '.' or '-', and none of {', '.join((*CODERS, *RESERVED))}."
+            f"digits, '_', '.' or '-', and none of {', '.join((*CODERS, *_RESERVED))}."
         )
     if not config.kind and name not in KINDS:
         raise UserError(f"{where}: kind: is missing; choose one of {', '.join(KINDS)}.")
@@ -151,10 +147,10 @@ def resolve(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 
 
 def check_coders(coding: CodingConfig, *, used: bool) -> None:
-    """Refuse coders that cannot be used, and every declaration that is wrong.
+    """Refuse unusable coders, and every invalid declaration.
 
-    If they are going to be used, their checkpoints are looked for, and what these say about
-    themselves is read; their weights are not.
+    If they will be used, their checkpoints are located and their configs read, but not their
+    weights.
     """
     for name in {**dict.fromkeys(coding.models), **dict.fromkeys(coding.coders)}:
         if name in coding.models or name not in CODERS:
@@ -164,7 +160,7 @@ def check_coders(coding: CodingConfig, *, used: bool) -> None:
 
 
 def judges(names: Iterable[str], models: Mapping[str, CoderConfig]) -> dict[str, CoderConfig]:
-    """Return the declarations of those coders that ask a language model, ensembles' members too."""
+    """Return the declarations of coders that ask a language model, members of ensembles too."""
     found: dict[str, CoderConfig] = {}
     for name in names:
         config = None if name in CODERS else resolve(name, models)

@@ -1,4 +1,4 @@
-"""Coding a whole response dataset: answers in, stances and statuses out."""
+"""Coding a response dataset: from answers to stances and statuses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,19 @@ import xarray as xr
 
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
+from polbayes.coding.rated import with_ratings
 from polbayes.coding.registry import NOMINAL, Coder, get_coder
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
+from polbayes.instrument.scales import coded
 
-# Coders that only read answers to prefixes which ask for that kind of answer.
+# Coders that only read answers to prefixes that ask for that kind of answer.
 ONLY_FOR = {"likert": "likert"}
 
-# What decided a cell when it was no coder.
+# What decided cells other than by a coder.
 _BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
 _BY_SERVER = "declined_by_server"
-# Of these, those that do not read a text, or read nothing but a number that was asked for.
+# Those of these that do not read a text, or only a number that was asked for.
 EXACT = (_BY_RATING, _BY_PROBABILITY, _BY_SERVER, "likert")
 _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
@@ -64,12 +66,13 @@ def open_coders(
     models: Mapping[str, CoderConfig] | None = None,
     journal_dir: Path | None = None,
 ) -> dict[str, Coder]:
-    """Make coders by their names, as of `code_responses`."""
+    """Open coders by name, as for `code_responses`."""
     return {name: get_coder(name, models, journal_dir=journal_dir) for name in coders}
 
 
 def code_with(data: xr.Dataset, opened: Mapping[str, Coder]) -> xr.Dataset:
-    """Code every answered cell with coders that are there; see `code_responses`."""
+    """Code every answered cell with open coders; see `code_responses`."""
+    data = with_ratings(data)
     out = data.copy()
     dims = data["status"].dims
     deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
@@ -111,7 +114,7 @@ def code_with(data: xr.Dataset, opened: Mapping[str, Coder]) -> xr.Dataset:
 
 
 def decided(data: xr.Dataset) -> dict[str, int]:
-    """Count the answers of a coded dataset by what decided; ``none`` is those nothing could."""
+    """Count the answers of a coded dataset by what decided them; ``none`` if nothing did."""
     about = data["coder"].attrs
     codes = data["coder"].values[_answered(data)]
     names = zip(about["flag_values"], str(about["flag_meanings"]).split(), strict=True)
@@ -120,7 +123,7 @@ def decided(data: xr.Dataset) -> dict[str, int]:
 
 
 def uncoded(data: xr.Dataset, coders: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the different pairs of statement and answer that coders leave."""
+    """Return the distinct pairs of statement and answer that coders leave."""
     coded = code_responses(data, coders)
     left = (coded["coder"].values == MISSING) & _answered(data)
     texts, statements = _over(data["completion"], data)[left], _over(data["statement"], data)[left]
@@ -134,7 +137,7 @@ def _answered(data: xr.Dataset) -> np.ndarray:
 
 
 def _over(variable: xr.DataArray, data: xr.Dataset) -> np.ndarray:
-    """Return a variable's values laid out over the dimensions of `status`."""
+    """Return a variable's values broadcast over the dimensions of `status`."""
     status = data["status"]
     return np.asarray(variable.broadcast_like(status).transpose(*status.dims).values)
 
@@ -145,12 +148,12 @@ def _nominal_of(codes: np.ndarray) -> np.ndarray:
 
 
 def _stances(probs: np.ndarray, r_plus: np.ndarray | None, *, by_mass: np.ndarray) -> np.ndarray:
-    """Return the likeliest class, and the larger of two options where these were measured."""
+    """Return the likeliest class, and the larger of two options if these were measured."""
     coded = np.isfinite(probs).all(axis=-1)
     best = np.argmax(np.where(coded[..., None], probs, 0.0), axis=-1)
     stance = np.where(coded, _CODES[best], np.int8(MISSING)).astype(np.int8)
     if r_plus is not None:
-        # Agreeing and disagreeing are compared, whatever mass a neutral option took.
+        # Agreeing and disagreeing are compared, whatever the mass of a neutral option.
         agrees = np.where(r_plus >= 0.5, STANCE["agree"], STANCE["disagree"])
         stance[by_mass] = agrees[by_mass]
     return stance
@@ -176,14 +179,14 @@ def _coder_flags(deciders: Sequence[str]) -> dict[str, object]:
 
 
 def _about(opened: Mapping[str, Coder]) -> dict[str, str]:
-    """Return what coders say of themselves, such as where a judge's numbers are from."""
+    """Return the coders' descriptions, such as the source of a judge's probabilities."""
     said = {name: getattr(coder, "about", "") for name, coder in opened.items()}
     lines = [f"{name}: {text}" for name, text in said.items() if text]
     return {"about": "\n".join(lines)} if lines else {}
 
 
 def _masses(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return normalised masses (cell, stance_class) and r_plus (cell), NaN where there is none."""
+    """Return normalised masses (cell, stance_class) and r_plus (cell), NaN if there is none."""
     agree, disagree = (_over(data[n], data).astype(float) for n in ("p_agree", "p_disagree"))
     neutral = np.zeros_like(agree)
     if "option_prob" in data and "option_stance" in data and "option" in data["option_prob"].dims:
@@ -209,7 +212,7 @@ def _code_completions(
     probs: np.ndarray,
     coder: np.ndarray,
 ) -> None:
-    """Let each coder read what is left; `left`, `probs` and `coder` are filled in place."""
+    """Let each coder read what is left; fill in `left`, `probs` and `coder`."""
     completion = _over(data["completion"], data)
     statement = _over(data["statement"], data)
     asked_for = np.full(left.shape, "", dtype=object)
@@ -232,17 +235,20 @@ def _code_completions(
 
 
 def _in_words(text: str, options: str) -> str:
-    """Return what an answer means that is a letter or number of an option; others as they are."""
+    """Return the option behind a letter or number; return other answers unchanged."""
     if not options:
         return text
     declared = _declared(options)
+    if declared is None:
+        return text
     point = match_option(text, declared)
     return text if point is None else declared.points[point].capitalize()
 
 
 @cache
-def _declared(options: str) -> Options:
-    return declare({f"{code}) {word}": word for code, word in json.loads(options).items()})
+def _declared(options: str) -> Options | None:
+    known = coded(json.loads(options))
+    return declare({f"{code}) {word}": word for code, word in known.items()}) if known else None
 
 
 def _code_distinct(read: Coder, statements: np.ndarray, responses: np.ndarray) -> np.ndarray:

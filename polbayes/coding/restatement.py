@@ -1,4 +1,4 @@
-"""Whether a clause says again what the statement says, or its contrary."""
+"""Whether a clause repeats the statement or says the contrary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from polbayes.coding.text import word_set, words
 NEGATORS = word_set(
     "not no never none nothing nobody neither nor without cannot hardly false untrue"
 )
-# Words that narrow or widen a claim: where only one of two sentences has one, they differ.
+# Words that narrow or widen a claim: sentences differ if only one has such a word.
 _SCOPE = word_set(
     "always sometimes often usually never only solely sole merely just purely necessarily "
     "entirely fully completely universally absolutely inherently mainly primarily primary all "
@@ -34,8 +34,8 @@ class Restatement:
     of_clause: float  # share of the clause's content words that are in the statement
     of_statement: float  # share of the statement's content words in the clause
     flipped: bool  # whether only one is negated, over the part they share
-    # Whether both have the same words such as "always", "only" or "some"; "should not only be"
-    # denies what "should be" says, so a negated clause may add a word of that kind.
+    # Whether both have the same words such as "always", "only" or "some"; a negated clause may add
+    # one, as "should not only be" denies "should be".
     same_scope: bool
     in_order: bool  # whether the shared words are in the same order and end the clause
 
@@ -63,7 +63,7 @@ def compare(clause: Sequence[str], statement: str) -> Restatement:
     ]
     if not shared:
         return Restatement(0.0, 0.0, False, False, False)
-    # What follows the last shared word is a new thought ("..., because ...").
+    # After the last shared word a new thought begins ("..., because ...").
     said = ours[: max(at for at, _ in shared) + 1]
     first, last = min(at for _, at in shared), max(at for _, at in shared)
     span = theirs[max(0, first - 3) : last + 1]
@@ -80,14 +80,14 @@ def compare(clause: Sequence[str], statement: str) -> Restatement:
 
 
 def _in_order(said: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Whether the content words of `said` can be found in `theirs` one after the other."""
+    """Return whether the content words of `said` occur in `theirs` in this order."""
     every = [_stem(word) for word in theirs if _counts(word)]
     rest = iter(every)
     return all(stem in rest for word in said if _counts(word) and (stem := _stem(word)) in every)
 
 
 def _ends(clause: Sequence[str], length: int) -> bool:
-    """Whether the clause ends, or gives its reasons, after so many words."""
+    """Return whether the clause ends, or gives its reasons, after so many words."""
     seen = 0
     for token in clause:
         if seen == length:
@@ -109,7 +109,7 @@ def _scope(tokens: Sequence[str]) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Bring British and American, singular and plural, and verb forms together, roughly."""
+    """Roughly unify British and American spelling, number, and verb forms."""
     word = word.removesuffix("'s").replace("isation", "ization").replace("our", "or")
     for suffix in ("ise", "ised", "ises", "ising"):
         if word.endswith(suffix) and len(word) > 6:

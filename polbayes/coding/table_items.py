@@ -1,4 +1,4 @@
-"""The items of a table of answers that comes without an instrument."""
+"""The items of an imported table without an instrument."""
 
 import re
 

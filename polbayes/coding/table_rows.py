@@ -1,6 +1,6 @@
-"""The rows of a table of answers: which are taken, and under which names.
+"""The rows of an imported table: their selection, and the names of their columns.
 
-Rows are counted from 1, the header not included.
+Rows are counted from 1, without the header.
 """
 
 import re
@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from polbayes.coding.counted import one_row_an_answer
+from polbayes.coding.logs import READERS
 from polbayes.config.schema import ImportConfig
 from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS
-from polbayes.data.tables import read_table, table_files, text_of
+from polbayes.data.tables import text_of
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
 from polbayes.instrument.design import check_variants, is_wanted
@@ -25,6 +26,8 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 DEFAULTS = {"variant": "original", "prefix": "baseline", "run": "1"}
 ANSWERS = ("answer", "rating")
+# Probabilities of agreeing and disagreeing options, in place of an answer.
+PROBABILITIES = ("p_agree", "p_disagree")
 # Before the names of attributes of models, prefixes, wordings and administrations, and of columns
 # that are only shown.
 ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
@@ -32,21 +35,22 @@ ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
     "shown ",
 )
 ADMINISTRATION = "administration"
-# What a table says of its items where no instrument does.
+# Columns about items, used without an instrument.
 OF_ITEMS = ("dimension", "direction")
 MAPPABLE = (
-    *(*CELL_DIMS, *ANSWERS, "count", "statement", "prefix_text", "prompt", "topic"),
+    *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count"),
+    *("statement", "prefix_text", "prefix_entry", "prompt", "topic"),
     *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.
 _NUMBERED = "count"
-# The column that says which of several tables a row is from.
+# The column with the name of the table that a row is from.
 _TABLE = "table"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is taken of a table, by the labels it has; None takes all."""
+    """The labels selected from a table; None selects all."""
 
     model: Sequence[str] | None = None
     item: Sequence[str] | None = None
@@ -56,7 +60,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows with the importer's names for columns; the index says which row of the table it is."""
+    """Rows with the importer's column names; the index is the row in the table."""
 
     frame: pd.DataFrame
     name: str  # of the table
@@ -70,12 +74,13 @@ class TableRows:
 
 
 def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
-    """Read the rows that ``imported.where`` takes, every value checked to be there."""
+    """Read the rows that ``imported.where`` selects, and check that every value is there."""
     if not config.path:
         raise UserError("imported.path: is empty; give the table of answers to import.")
     _check_keys(config)
-    table, name, at = _read(config.path, base)
+    table, name, at = _read(config, base)
     notes: list[str] = []
+    table = _with_new_names(table, config.rename, name)
     taken = _where(table, config.where, name, notes)
     whole = _renamed(table, config, name)
     rows = TableRows(whole[taken].copy(), name, at, notes, frozenset(whole["model"].dropna()))
@@ -88,9 +93,18 @@ def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
     return replace(rows, frame=frame)
 
 
-def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[int], str]]:
-    files = table_files(path, base)
-    tables = [read_table(file) for file in files]
+def source_files(config: ImportConfig, base: Path | None = None) -> list[Path]:
+    """Return the files that ``imported.path`` means, those of a folder in it and below."""
+    named = READERS.chosen(config.format, where="imported.format").files(config.path, base)
+    return [one for path in named for one in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+
+
+def _read(
+    config: ImportConfig, base: Path | None
+) -> tuple[pd.DataFrame, str, Callable[[int], str]]:
+    reader = READERS.chosen(config.format, where="imported.format")
+    files = reader.files(config.path, base)
+    tables = [reader.read(file, config) for file in files]
     starts = np.cumsum([0, *map(len, tables)])
 
     def at(row: int) -> str:
@@ -102,7 +116,7 @@ def _read(path: str, base: Path | None) -> tuple[pd.DataFrame, str, Callable[[in
     for file, one in zip(files, tables, strict=True):
         one.insert(0, _TABLE, file.stem, allow_duplicates=False)
     whole = pd.concat(tables, ignore_index=True)
-    return whole.astype(object).where(whole.notna(), None), Path(path).name, at
+    return whole.astype(object).where(whole.notna(), None), Path(config.path).name, at
 
 
 def _check_keys(config: ImportConfig) -> None:
@@ -124,7 +138,7 @@ def _check_keys(config: ImportConfig) -> None:
 
 
 def _further_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Return for every kind of further column its key, what stands before its names, and them."""
+    """Return the key, the name prefix and the columns of every kind of further columns."""
     return [
         ("attributes", ATTRIBUTE, config.attributes),
         ("prefix_attributes", OF_PREFIX, config.prefix_attributes),
@@ -134,10 +148,25 @@ def _further_columns(config: ImportConfig) -> list[tuple[str, str, Mapping[str, 
     ]
 
 
+def _with_new_names(
+    table: pd.DataFrame, rename: Mapping[str, Mapping[str, str]], name: str
+) -> pd.DataFrame:
+    """Replace the values of some columns, such as names that are spelt in several ways."""
+    for column, names in rename.items():
+        key = f"imported.rename.{column}"
+        check_known("column", column, known=table.columns, where=f"{name}: imported.rename")
+        codes, values = pd.factorize(table[column], use_na_sentinel=False)
+        texts = [_as_text(value, key) for value in values]
+        check_known("value", *names, known=texts, where=f"{name}: {key}")
+        new = [names.get(t, v) for t, v in zip(texts, values, strict=True)]
+        table = table.assign(**{column: np.array(new, dtype=object)[codes]})
+    return table
+
+
 def _where(
     table: pd.DataFrame, where: Mapping[str, Any], name: str, notes: list[str]
 ) -> np.ndarray:
-    """Return ``[row]`` whether every column has one of the values wanted of it."""
+    """Return ``[row]`` whether every column has one of the selected values."""
     taken = np.ones(len(table), dtype=bool)
     for column, given in where.items():
         key = f"imported.where.{column}"
@@ -158,7 +187,7 @@ def _where(
 def _as_text(value: Any, key: str) -> str:
     if isinstance(value, dict | list):
         raise UserError(f"{key}: must be a value or a list of values, not '{value}'.")
-    # Software that has missing numbers as floats writes 3.0 for 3.
+    # Software that stores missing numbers as floats writes 3.0 for 3.
     return re.sub(r"^(-?\d+)\.0+$", r"\1", (text_of(value) or "").strip())
 
 
@@ -168,7 +197,7 @@ def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
 
 
 def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:
-    """Return a column, or several joined by plus signs as one."""
+    """Return a column, or the join of several separated by plus signs."""
     parts = [column] if column in table.columns else column.split(" + ")
     check_known("column", *parts, known=table.columns, where=place)
     joined = table[parts[0]]
@@ -199,8 +228,11 @@ def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFra
     for key in ("model", "item"):
         if key not in frame:
             raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")
-    if config.columns.keys().isdisjoint(ANSWERS):
-        raise UserError("imported.columns: map 'answer' or 'rating' to a column of the table.")
+    if config.columns.keys().isdisjoint(ANSWERS) and not {*PROBABILITIES} <= config.columns.keys():
+        raise UserError(
+            "imported.columns: map 'answer' or 'rating', or 'p_agree' and 'p_disagree', to "
+            "columns of the table."
+        )
     frame = frame.astype(object)
     return frame.where(frame.notna(), None)
 
@@ -216,7 +248,7 @@ def _check_labels(rows: TableRows) -> None:
 
 
 def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
-    """Give the answers of a cell numbers in the order of the table."""
+    """Assign numbers to the answers of a cell in the order of the table."""
     numbers = frame.groupby([d for d in CELL_DIMS if d != "run"], sort=False).cumcount() + 1
     notes.append(
         "Repetitions were numbered in the order of the table (imported.constants.run=count): "
@@ -226,7 +258,7 @@ def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
 
 
 def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
-    """Refuse ids that no instrument has, runs that are no numbers, and answers given twice."""
+    """Refuse unknown ids, runs that are not numbers, and duplicate answers."""
     known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
     for row, item, variant in rows.distinct("item", "variant"):
         if item not in known:
@@ -238,12 +270,16 @@ def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
     _check_duplicates(rows)
 
 
-def _shortened(sentence: str, keep: int = 8) -> str:
-    """Cut a long list of known names."""
+# Known names in an error.
+_SHOWN = 8
+
+
+def _shortened(sentence: str) -> str:
+    """Shorten a long list of known names."""
     head, _, names = sentence.partition("known: ")
     listed = names.rstrip(".").split(", ")
-    more = f" and {len(listed) - keep} more" if len(listed) > keep else ""
-    return f"{head}known: {', '.join(listed[:keep])}{more}."
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return f"{head}known: {', '.join(listed[:_SHOWN])}{more}."
 
 
 def _check_duplicates(rows: TableRows) -> None:
@@ -287,7 +323,7 @@ def one_each(
 
 
 def select(rows: TableRows, instruments: Sequence[Instrument], selection: Selection) -> TableRows:
-    """Keep the rows that a config selects by their labels, and note how many are left out."""
+    """Keep the rows selected by label, and note how many are left out."""
     frame, notes = rows.frame, list(rows.notes)
     for dim, key in (("model", "models"), ("item", "items"), ("prefix", "prefixes.only")):
         wanted = getattr(selection, dim)

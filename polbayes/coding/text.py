@@ -1,4 +1,4 @@
-"""Preparing an answer for reading: cleaning, contractions, sentences, words."""
+"""Preparation of an answer for reading: cleaning, contractions, sentences, words."""
 
 import re
 import unicodedata
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from polbayes.huggingface.encoding import SPECIAL_TOKEN
 
-# Longer answers are read up to here; a stance that comes later is not looked for.
-LONGEST = 20_000
+# Longer answers are read only up to here.
+_LONGEST = 20_000
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\ufffd]")
@@ -53,17 +53,16 @@ class Sentence:
 
 
 def clean(answer: str) -> str:
-    """Remove what is not language: chat markup, markdown, invisible characters.
+    """Remove everything but language: chat markup, markdown, invisible characters.
 
     The text has plain quotation marks and apostrophes, single blanks, and its line breaks. Quoted
-    speech in which somebody says what they agree with is left out, for it need not be the answer's
-    own stance.
+    speech about agreement is removed, because it need not be the answer's own stance.
     """
-    text = unicodedata.normalize("NFKC", answer[:LONGEST]).translate(_QUOTES)
+    text = unicodedata.normalize("NFKC", answer[:_LONGEST]).translate(_QUOTES)
     text = _INVISIBLE.sub(" ", SPECIAL_TOKEN.sub("\n", text))
     text = _MARKDOWN.sub("", text)
     lines = (_unquote(_BLANK.sub(" ", line).strip()) for line in text.splitlines())
-    # Of a line of quotation marks alone nothing is left.
+    # A line of quotation marks only becomes empty.
     return "\n".join(line for line in lines if line)
 
 
@@ -87,7 +86,7 @@ def words(text: str) -> list[str]:
 
 
 def word_set(listed: str) -> frozenset[str]:
-    """Return the words of a list that is written as text."""
+    """Return the set of the words in a text."""
     return frozenset(listed.split())
 
 
@@ -107,7 +106,7 @@ def sentences(cleaned: str) -> list[Sentence]:
 
 
 def _joined_labels(parts: list[str]) -> list[str]:
-    """Put the number of an option ('3.') back before its text."""
+    """Rejoin the number of an option ('3.') with its text."""
     out: list[str] = []
     for part in parts:
         if out and _LABEL_ONLY.fullmatch(out[-1].strip()):

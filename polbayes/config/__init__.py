@@ -1,1 +1,1 @@
-"""What a run is: schema, composition of configs, shipped files and checks of users' YAML."""
+"""The config of a run: schema, composition, shipped files and checks of users' YAML."""

@@ -1,4 +1,4 @@
-"""Composing the config of a run with Hydra, and telling two configs apart."""
+"""Composition of a run's config with Hydra, and comparison of configs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
 }
 
 
-# What Hydra and OmegaConf let through that a file of the user's can bring about.
+# Errors that a user's file can cause and that Hydra and OmegaConf let through.
 _UNUSABLE = (
     *(ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError),
     yaml.YAMLError,
@@ -56,14 +56,10 @@ _UNUSABLE = (
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[RunConfig, str]:
-    """Compose and check the config of a run, and return it with the resolved config as YAML.
+    """Compose and check the config of a run; return it with the resolved config as YAML.
 
-    Parameters
-    ----------
-    overrides
-        Hydra overrides, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``.
-    config_dir
-        Folder of the user's own configs, searched beside the shipped ones.
+    `overrides` are Hydra's, e.g. ``["+experiment=wvs_prefixes", "seed=2"]``; `config_dir` is a
+    folder of the user's own configs, searched besides the shipped ones.
     """
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -71,36 +67,27 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from polbayes.config.own_source import search_path
+
     own = _own_folder(config_dir)
-    searched = [f"hydra.searchpath=[{_quoted(f'file://{own}')}]"] if own else []
+    searched = [f"hydra.searchpath=[{_quoted(search_path(own))}]"] if own else []
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
             given = [*overrides, *searched]
-            composed = _composed(given)
+            composed, choices = _composed(given)
             fitting = _fitting_analysis(composed.get("imported"))
-            if fitting is not None:
-                whole = _composed(given, return_hydra_config=True)
-                if whole.hydra.runtime.choices.analysis == "default":
-                    composed = _composed([*given, f"analysis={fitting}"])
+            if fitting is not None and choices["analysis"] == "default":
+                composed, _ = _composed([*given, f"analysis={fitting}"])
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
-            works_on = TASKS.chosen(str(composed.task), where="task").works_on
-            if works_on == "runs":
-                composed.name = merged.name = _comparison_name(composed.runs)
-            elif works_on == "run":
-                composed.name = merged.name = _name_of_folder(composed)
-        if OmegaConf.is_missing(composed, "name"):
-            raise UserError(
-                "no experiment was chosen; add +experiment=NAME with one of "
-                f"{', '.join(sorted(experiments()))}, or give your own run a name=NAME."
-            )
+            merged.name = _name_of(composed)
         config = OmegaConf.to_object(merged)
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise _readable(error, overrides, own) from error
     except _UNUSABLE as error:
-        # Hydra lets through what it finds in a file that is not YAML or a group that is no name.
+        # Hydra passes on errors of invalid YAML and of groups that are not names.
         said = " ".join(str(error).split())[:500].rstrip(".") or type(error).__name__
         raise UserError(
             f"the config cannot be composed: {said} (given: {' '.join(overrides)})."
@@ -110,14 +97,15 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     return config, text
 
 
-def _composed(overrides: list[str], **settings: Any) -> Any:
-    """Compose a config; a known key that is not set yet is added without a plus sign."""
+def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
+    """Compose a config, and return the chosen files; known keys that are not set need no plus."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
+    from omegaconf import open_dict
 
     while True:
         try:
-            return hydra_compose("config", overrides=overrides, **settings)
+            config = hydra_compose("config", overrides=overrides, return_hydra_config=True)
         except HydraException as error:
             found = re.search(r"Could not override '([^']+)'", str(error))
             places = [
@@ -128,14 +116,19 @@ def _composed(overrides: list[str], **settings: Any) -> Any:
             if not places or last not in _known_keys(parent):
                 raise
             overrides = [f"++{x}" if n in places else x for n, x in enumerate(overrides)]
+        else:
+            with open_dict(config):
+                return config, dict(config.pop("hydra").runtime.choices)
 
 
 def _fitting_analysis(imported: Any) -> str | None:
-    """Name the analysis that fits the scale of an imported table, if it is not the usual one."""
+    """Return the analysis that fits an imported table's scale, if not the usual one."""
     from omegaconf import DictConfig, ListConfig
 
     if not isinstance(imported, DictConfig):
         return None
+    if "p_agree" in (imported.get("columns") or ()):
+        return "ideology_probabilities"
     points, options, stances = (imported.get(key) for key in ("points", "options", "stances"))
     labels = list(points) if isinstance(points, ListConfig) else []
     if not labels and isinstance(options, DictConfig):
@@ -165,7 +158,7 @@ def _own_folder(config_dir: str | None) -> Path | None:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for Hydra, whose grammar gives commas and spaces a meaning."""
+    """Quote a text for Hydra, in whose grammar commas and spaces have a meaning."""
     return '"' + text.replace('"', '\\"') + '"'
 
 
@@ -179,14 +172,22 @@ def experiments() -> dict[str, str]:
     return found
 
 
-def _comparison_name(runs: Sequence[Any]) -> str:
-    """Name a comparison after the folders of its runs."""
-    words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in runs]
-    return "_".join(["compare", *words])
+def _name_of(composed: Any) -> str:
+    """Name a task after the folders it works on; a run needs a name."""
+    works_on = TASKS.chosen(str(composed.task), where="task").works_on
+    if works_on == "run":
+        return _name_of_folder(composed)
+    if works_on == "runs":
+        words = [re.sub(r"[^\w.-]+", "_", Path(str(run)).name) for run in composed.runs]
+        return "_".join(["compare", *words])
+    raise UserError(
+        "no experiment was chosen; add +experiment=NAME with one of "
+        f"{', '.join(sorted(experiments()))}, or give your own run a name=NAME."
+    )
 
 
 def _name_of_folder(composed: Any) -> str:
-    """Name a task after the folder of its run, which must be said where there is no experiment."""
+    """Name a task after its run's folder, which is required without an experiment."""
     from omegaconf import OmegaConf
 
     unresolved: Any = OmegaConf.to_container(composed, resolve=False)
@@ -218,7 +219,7 @@ def _check(config: RunConfig) -> None:
 
 
 def _check_asked(config: RunConfig, task: Task) -> None:
-    """Check that there is something to ask, and somebody."""
+    """Check that there are questions and respondents."""
     if config.elicitation.kind == ROLEPLAY:
         if not task.roleplay:
             others = " and ".join(name for name, one in TASKS.items() if one.roleplay)
@@ -241,7 +242,7 @@ def _check_asked(config: RunConfig, task: Task) -> None:
 
 
 def _check_texts(value: Any, key: str = "") -> None:
-    """Refuse characters that nobody can read, which no file or folder may have in its name."""
+    """Refuse unreadable characters, which no file or folder may have in its name."""
     if isinstance(value, str):
         printable(value, key)
     elif isinstance(value, dict):
@@ -266,7 +267,7 @@ def _check_lists(section: Any, where: str = "") -> None:
 
 
 def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:
-    """Turn what Hydra and OmegaConf say into one sentence."""
+    """Turn an error of Hydra or OmegaConf into one sentence."""
     text = str(error)
     found = re.search(
         r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text
@@ -287,36 +288,37 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
     key = key or (found[1] if found else None)
     if key and re.search(r"Key '.*' (is not in struct|not in )", text):
         return _unknown_key(str(key))
-    shown = " ".join(overrides)
+    return UserError(_wrong_value(error, str(key) if key else "", " ".join(overrides)))
+
+
+def _wrong_value(error: Exception, key: str, shown: str) -> str:
+    """Say what is wrong with a value."""
+    text, cause, place = str(error), error.__cause__, f"{key}: " if key else ""
     if "is not a ListConfig" in text:
-        return UserError(f"{key}: must be a list, e.g. {key}=[...] (given: {shown}).")
-    found = re.search(r"(\w+) is not a subclass of \w+Config\. value: (.*)", text)
+        return f"{key}: must be a list, e.g. {key}=[...] (given: {shown})."
+    found = re.search(r"\w+ is not a subclass of \w+Config\. value: (.*)", text)
     if found:
-        place = f"{key}: " if key else ""
-        return UserError(
-            f"{place}'{found[2]}' stands where keys with values are wanted (given: {shown})."
-        )
+        return f"{place}'{found[1]}' stands where keys with values are expected (given: {shown})."
     found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
     if found:
-        return UserError(
+        return (
             f"{found[1]}: the value '{found[2].strip()}' cannot be read; put a text with spaces or "
             f"signs in double quotes inside single ones: '{found[1]}=\"...\"'."
         )
     found = re.search(r"Error merging override \+*([^=]+)=(.*)", text)
     if found and "Cannot merge DictConfig with ListConfig" in str(cause):
-        return UserError(
-            f"{found[1]}: '{found[2].strip()}' stands where keys with values are wanted, "
+        return (
+            f"{found[1]}: '{found[2].strip()}' stands where keys with values are expected, "
             f"such as {found[1]}.KEY=VALUE (given: {shown})."
         )
     first = _first_line(error)
     if cause is not None and str(cause).strip() and "Error merging" in first:
         first = str(cause).strip().splitlines()[0]
-    place = f"{key}: " if key else ""
-    return UserError(f"{place}{first.rstrip('.')} (given: {shown}).")
+    return f"{place}{first.rstrip('.')} (given: {shown})."
 
 
 def _first_line(error: BaseException) -> str:
-    """Return what an error says, or the one behind it where it says nothing itself."""
+    """Return the first line of an error, or of its cause if it has none."""
     lines = str(error).strip().splitlines()
     if lines and not lines[0].endswith(":"):
         return lines[0]
@@ -325,7 +327,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
-    """Say which keys there are beside the one that is not."""
+    """Name the known keys beside an unknown one."""
     parent, _, last = key.rpartition(".")
     known = _known_keys(parent)
     if known:
@@ -336,7 +338,7 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
 
 
 def _known_keys(parent: str) -> list[str]:
-    """Return the keys that there can be under `parent`; none where the user chooses them."""
+    """Return the possible keys under `parent`; none if the user chooses them."""
     schema: Any = RunConfig
     chosen = False
     for name in parent.split(".") if parent else ():

@@ -1,9 +1,8 @@
-"""What may be added to a run without changing the meaning of what is in it.
+"""Additions to a run that do not change the meaning of its contents.
 
 More runs, prefixes, models, wordings, items and instruments leave every cell that was asked as it
-is. That its text is still the same is checked where the journal is opened, cell by cell. A config
-that was written before a key existed means that key's default, so a new key must have one under
-which everything is as it was before.
+is; the journal checks cell by cell that its text is unchanged. In a config written before a key
+existed, that key has its default, so the default of a new key must preserve earlier behaviour.
 """
 
 import re
@@ -14,12 +13,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 from polbayes.config.schema import RunConfig
 
 _LISTS = ("instruments", "wordings")
-# Where nothing is named, all there are.
+# None selects all.
 _SELECTIONS = ("items", "variants")
 
 
 def without_additions(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config as it would be if nothing had been added to an earlier one."""
+    """Return a config without what was added to an earlier one."""
     out = dict(new)
     if old.get("imported") is not None or new.get("imported") is not None:
         return out
@@ -46,7 +45,7 @@ def _chosen(config: Mapping[str, Any]) -> set[str]:
 
 
 def _narrowed(old: Any, new: Any) -> Any:
-    """Return the earlier of two selections by name if the later one has all of it."""
+    """Return the earlier of two selections by name if the later one includes it."""
     if old is None:
         return new
     return old if new is None or set(old) <= set(new) else new
@@ -56,12 +55,12 @@ _REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config with every key there is."""
+    """Return a config with every key."""
     return _filled(config, RunConfig, config)
 
 
 def departures(config: Mapping[str, Any], schema: Any = RunConfig) -> dict[str, Any]:
-    """Return a config, or a group of it, without what is as it is by default."""
+    """Return a config, or a group of it, without the keys that have their defaults."""
     return _left(_filled(config, schema, config), schema, config)
 
 
@@ -90,7 +89,7 @@ def _fields(schema: Any) -> list[tuple[Field[Any], Any]]:
 
 
 def _each(value: Any, hint: Any, whole: Mapping[str, Any], function: Any) -> Any:
-    """Apply a function to a group of keys, or to each of several under names of the user's own."""
+    """Apply a function to a group of keys, or to each of several under the user's names."""
     schema = next((t for t in (hint, *get_args(hint)) if is_dataclass(t)), None)
     if schema is None or not isinstance(value, Mapping):
         return value

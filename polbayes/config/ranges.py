@@ -12,7 +12,7 @@ _RANGE = "range"
 
 @dataclass(frozen=True)
 class _Range:
-    """An interval of finite numbers, and how a user is told of it."""
+    """An interval of finite numbers, and its description for users."""
 
     ge: float | None
     gt: float | None
@@ -51,7 +51,7 @@ def number(
     lt: float | None = None,
     says: str | None = None,
 ) -> Any:
-    """Declare a field that holds a number within a range, None, or a list or mapping of such."""
+    """Declare a field with a number within a range, None, or a list or mapping of such."""
     metadata = {_RANGE: _Range(ge, gt, le, lt, says)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
@@ -59,7 +59,7 @@ def number(
 
 
 def check_ranges(value: Any, key: str = "", limits: _Range | None = None) -> None:
-    """Refuse a number outside the range that its field declares, in a section or those within."""
+    """Refuse numbers outside the declared range of their field, in nested sections, too."""
     if is_dataclass(value):
         for each in fields(value):
             own = each.metadata.get(_RANGE)

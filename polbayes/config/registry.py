@@ -1,4 +1,4 @@
-"""What can be chosen by name, and added by a package of the user's own."""
+"""Registries of what users can choose by name, and extend by packages of their own."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cached_property
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def added(group: str) -> dict[str, str]:
-    """Return what installed packages add to a group of entry points: value and version, by name."""
+    """Return the additions of installed packages to an entry point group: value and version."""
     return {
         entry.name: f"{entry.value} {entry.dist.version if entry.dist else ''}".strip()
         for entry in entry_points(group=group)
@@ -20,11 +20,11 @@ def added(group: str) -> dict[str, str]:
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
-    """Things of one kind by name, imported when they are asked for.
+    """Objects of one kind by name, imported on access.
 
-    An installed package adds to them by entry points of the `group`, e.g. ``polbayes.coders``, a
-    script by assignment. `kind` is what they are, for errors, e.g. ``coder``, and `own` those of
-    polbayes itself, as ``module:attribute`` or as they are.
+    Installed packages add to them by entry points of the `group`, e.g. ``polbayes.coders``; scripts
+    by assignment. `kind` names them in errors, e.g. ``coder``; `own` are those of polbayes itself,
+    as ``module:attribute`` or as objects.
     """
 
     def __init__(self, group: str, kind: str, own: Mapping[str, str | T]) -> None:
@@ -74,6 +74,6 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return name in self._found
 
     def chosen(self, name: str, *, where: str = "") -> T:
-        """Return one of them; `where` is the key of the config that names it."""
+        """Return the object of a name; `where` is the config key that holds it."""
         check_known(self.kind, name, known=self, where=where)
         return self[name]

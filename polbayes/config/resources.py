@@ -1,9 +1,11 @@
-"""Where the shipped configs, instruments and embedded models are.
+"""The shipped configs, instruments and embedded models.
 
-In a wheel `conf/`, `data/` and `models/` lie in `polbayes/shipped`; in a checkout they lie beside
+In a wheel `conf/`, `data/` and `models/` are in `polbayes/shipped`; in a checkout they are beside
 the package.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,15 +36,15 @@ def find(kind: str, name: str) -> Path:
     return path
 
 
-# Values that a file may have when its aliases are written out, and how deep they may be nested.
+# Maximum number of values in a file, aliases written out, and maximum depth of nesting.
 _MOST_VALUES, _DEEPEST = 10_000_000, 100
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, but of two equal keys it does not quietly drop the first.
+    """YAML's safe loader, except that it refuses duplicate keys instead of dropping the first.
 
-    Nor does it read values that contain themselves, are nested without end, or aliases of aliases
-    that stand for more than memory holds.
+    It also refuses values that contain themselves, excessive nesting, and aliases of aliases that
+    would exceed memory.
     """
 
     _deep = 0
@@ -59,10 +61,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_document(self, node: yaml.Node) -> Any:
-        if _size(node, {}) > _MOST_VALUES:
-            raise yaml.constructor.ConstructorError(
-                problem="its aliases stand for too many values", problem_mark=node.start_mark
-            )
+        _bound(node, _MOST_VALUES)
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -78,8 +77,16 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _bound(node: yaml.Node, most: int) -> None:
+    if _size(node, {}) > most:
+        raise yaml.constructor.ConstructorError(
+            problem=f"it has more than {most:,} values, those of aliases counted each time",
+            problem_mark=node.start_mark,
+        )
+
+
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Count the values of a node, those of an alias wherever it stands."""
+    """Count the values of a node, including those of an alias each time."""
     if isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:
@@ -95,9 +102,24 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read one YAML file; a key that occurs twice in a mapping is an error, too."""
-    try:
+    """Read one YAML file; duplicate keys of a mapping are an error, too."""
+    with _explained(path):
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+
+
+def check_size(path: Path, most: int) -> None:
+    """Refuse a YAML file with more values than that, aliases written out, without building them."""
+    with _explained(path):
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+        if node is not None:
+            _bound(node, most)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read, and the reason."""
+    try:
+        yield
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}).") from error
     except yaml.YAMLError as error:
@@ -106,7 +128,7 @@ def read_yaml(path: Path) -> Any:
         problem = getattr(error, "problem", None) or "it is not valid YAML"
         raise UserError(f"{path}:{line} is not valid YAML: {problem}.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # What the parser lets through: a date that is none, a number of a million digits, a tag
+        # Errors that the parser passes on: an impossible date, a number of a million digits, a tag
         # that does not fit its value.
         said = " ".join(str(error).split()).rstrip(".")
         raise UserError(f"{path}: is not valid YAML: a value cannot be read ({said}).") from error

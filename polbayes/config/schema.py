@@ -1,7 +1,7 @@
-"""The config of a run: its schema, how it is composed with Hydra, and its hash.
+"""The schema of a run's config.
 
-`conf/config.yaml` and its groups declare a run; `RunConfig` is the schema they are
-checked against, so that a misspelt key or a wrong type is found before anything starts.
+`conf/config.yaml` and its groups declare a run; they are checked against `RunConfig`, so that a
+misspelt key or a wrong type is found before anything starts.
 """
 
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ STAGES = ("probe", "code", "measure", "fit", "report")
 QUESTIONNAIRES = ("forced_choice", "fill_mask", "open_ended")
 ROLEPLAY = "roleplay"
 ELICITATIONS = (*QUESTIONNAIRES, ROLEPLAY)
-# How judges are asked, which nobody chooses.
+# The elicitation of judges, which users cannot choose.
 JUDGING = "judging"
-# Where an answer is a text.
+# Elicitations whose answers are texts.
 TEXTS = ("open_ended", ROLEPLAY, JUDGING)
 # Studies whose tables and figures a report can show.
 STUDIES = ("faulborn", "haller", "lunardi")
-# What is said of some numbers out of range.
+# Errors for numbers out of range.
 _ABOVE = "must be a positive number, not {value}."
 _POSITIVE = "must be a number above 0, not {value}."
 _FROM_ZERO = "must be a number from 0, not {value}."
@@ -32,7 +32,7 @@ _ENOUGH = "must be at least {ge}, not {value}; convergence cannot be judged with
 
 @dataclass
 class PrefixConfig:
-    """Which prefixes: a file of the user's own, and a selection by id."""
+    """The prefixes: an optional file of the user's, and a selection by id."""
 
     file: str | None = None
     only: list[str] | None = None
@@ -56,22 +56,21 @@ class ElicitationConfig:
     # Weight of the penalty for repetition in contrastive search, whose candidates are the `top_k`
     # tokens.
     penalty_alpha: float = number(0.6, ge=0, le=1)
-    # Only the first so many options of every stance are read; None for all.
+    # Only this many first options of every stance are read; None for all.
     lexicon_size: int | None = number(None, ge=1)
-    # Only so many likeliest tokens at the mask count, as Feng et al. (2023) read a masked LM; None
-    # for all.
+    # Only this many likeliest tokens at the mask count, as in Feng et al. (2023); None for all.
     top_tokens: int | None = number(None, ge=1)
 
 
 @dataclass
 class ApiConfig:
-    """The server of a ``chat_api`` respondent, how it is asked, and what that may cost."""
+    """The server of a ``chat_api`` respondent, how it is asked, and its budget."""
 
     base_url: str = "https://api.openai.com/v1"  # up to ``/chat/completions``
     key_variable: str | None = "OPENAI_API_KEY"  # environment variable; None: no key
     system: str | None = None  # system prompt
     concurrency: int = number(8, ge=1)  # questions under way at a time
-    # A limit that is known beforehand; others are found out.
+    # Limits known beforehand; others are learnt.
     requests_per_minute: float | None = number(None, gt=0, says=_POSITIVE)
     # Seconds from the connection to the end of the reply.
     timeout: float = number(120.0, gt=0, says=_POSITIVE)
@@ -80,15 +79,15 @@ class ApiConfig:
     backoff: float = number(1.0, gt=0, says=_POSITIVE)
     top_logprobs: int = number(20, ge=1)
     limit_key: str = "max_tokens"  # or ``max_completion_tokens``
-    # What the server does not take, of ``temperature``, ``seed``, ``top_k`` and
+    # Fields that the server does not accept, of ``temperature``, ``seed``, ``top_k`` and
     # ``response_format``.
     omit: list[str] = field(default_factory=list)
     extra_body: dict[str, Any] = field(default_factory=dict)
-    # Prices are those of a million tokens.
+    # Prices per million tokens.
     price_input: float | None = number(None, ge=0, says=_FROM_ZERO)
     price_output: float | None = number(None, ge=0, says=_FROM_ZERO)
     currency: str = "USD"
-    # What this respondent may cost in a run's folder, in the currency and in tokens.
+    # The respondent's budget in a run's folder, in the currency and in tokens.
     budget: float | None = number(None, gt=0, says=_POSITIVE)
     budget_tokens: int | None = number(None, gt=0, says=_POSITIVE)
 
@@ -114,8 +113,8 @@ class RespondentConfig:
     # Further group-level predictors (`polbayes.instrument.covariates`).
     attributes: dict[str, Any] = field(default_factory=dict)
     chat: bool | None = None  # None: where the checkpoint has a chat template
-    # Of a reasoning model: how hard it thinks, which is a predictor, too; and how many tokens
-    # its thinking may have beside those of the answer.
+    # For reasoning models: the effort, which is a predictor, too, and the maximum number of
+    # tokens for thinking, in addition to those of the answer.
     reasoning_effort: str | None = None
     thinking_tokens: int | None = number(None, ge=1)
     dtype: str = "float32"
@@ -126,27 +125,30 @@ class RespondentConfig:
 
 @dataclass
 class JournalConfig:
-    """How answers are kept while they come in."""
+    """How answers are stored as they arrive."""
 
-    # A longer bound on what a power cut can cost is none.
+    # A longer bound on the loss in a power cut would be none.
     sync_seconds: float = number(1.0, ge=0, le=3600)  # until an answer is on the disk
     cache: str | None = None  # a file of answers that runs share
 
 
 @dataclass
 class ImportConfig:
-    """A table of answers collected elsewhere (CSV, Parquet or JSON lines)."""
+    """Answers collected elsewhere: a table (CSV, Parquet, JSON lines), or another engine's log."""
 
+    format: str = "table"  # of `polbayes.coding.logs.READERS`
     # Relative to the working folder. ``a/*.csv`` stands for several tables, which then have their
     # names in a column ``table``.
     path: str = ""
-    # Rows that are taken: columns of the table to a value, or a list of values.
+    # Selection of rows: columns of the table to a value or a list of values.
     where: dict[str, Any] = field(default_factory=dict)
+    # By column of the table, from values that mean the same to the one that shall stand for them.
+    rename: dict[str, dict[str, str]] = field(default_factory=dict)
     # From `polbayes.coding.table_rows.MAPPABLE` to columns of the table, or several as ``a + b``.
     columns: dict[str, str] = field(default_factory=dict)
-    # For what has no column; ``run: count`` numbers repetitions in the order of the table.
+    # For missing columns; ``run: count`` numbers repetitions in the order of the table.
     constants: dict[str, Any] = field(default_factory=dict)
-    # From names of the user's own to columns that are constant within a model, a prefix, a wording
+    # From the user's names to columns that are constant within a model, a prefix, a wording
     # (item and variant) or an administration.
     attributes: dict[str, str] = field(default_factory=dict)
     prefix_attributes: dict[str, str] = field(default_factory=dict)
@@ -160,10 +162,16 @@ class ImportConfig:
     points: list[str] | None = None  # from strongest disagreement to agreement
     stances: list[str] | None = None  # of each point; None: disagree below the middle, agree above
     strict_options: bool = False  # whether any other answer is an error
-    # Whether an answer counts that picks an option with a reservation or in a roundabout way.
+    # Whether answers count that pick an option with a reservation or indirectly.
     reservations: bool = False
     show: list[str] = field(default_factory=list)  # columns that the report shows with the answers
     ignore: list[str] = field(default_factory=list)  # columns left out knowingly, or patterns
+    # Options of a log with log probabilities, where the log does not say which of them agree.
+    lexicon: str | None = None
+    # Of a data set on the Hugging Face hub.
+    split: str = "train"
+    subset: str | None = None
+    revision: str | None = None
 
 
 @dataclass
@@ -184,19 +192,19 @@ class JudgeConfig:
 
 @dataclass
 class CoderConfig:
-    """A coder that has to be declared: a checkpoint, a judge, or an ensemble of coders."""
+    """A coder with settings: a checkpoint, a judge, or an ensemble of coders."""
 
     kind: str = ""  # one of `polbayes.coding.registry.KINDS`; empty: as the name says
     checkpoint: str = ""  # empty for the kind's own
     revision: str | None = None
-    # What the checkpoint is given, with the fields ``{statement}`` and ``{response}``: one text, or
-    # two where `pair` is not empty; empty for what is usual for the kind.
+    # The checkpoint's input, with the fields ``{statement}`` and ``{response}``: one text, or two
+    # if `pair` is not empty; empty for the default of the kind.
     text: str = ""
     pair: str = ""
     # By stance class, for ``nli``; empty for the usual ones.
     hypotheses: dict[str, str] = field(default_factory=dict)
-    # Of the checkpoint: the stance class (for ``nli`` the relation) that each means, where its name
-    # does not say it.
+    # The checkpoint's labels: the stance class (for ``nli`` the relation) of each whose name does
+    # not say it.
     labels: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)  # of coders, for ``ensemble``
     judge: JudgeConfig | None = None
@@ -209,7 +217,7 @@ class CoderConfig:
 
 @dataclass
 class CodingConfig:
-    """How free text becomes a stance: coders in order, each taking what the last left."""
+    """How free text becomes a stance: coders in order, each reading what the last left."""
 
     # rules, kinds, or `models`
     coders: list[str] = field(default_factory=lambda: ["likert", "lexical"])
@@ -218,10 +226,10 @@ class CodingConfig:
 
 @dataclass
 class AnnotationConfig:
-    """What ``task=annotate`` hands out to annotators, and takes in from them."""
+    """The answers that ``task=annotate`` gives to annotators, and their labels."""
 
     folder: str = "annotation"  # within the run's folder
-    # As Faulborn et al. (2025) did: four answers of every prompt and model.
+    # As in Faulborn et al. (2025): four answers of every prompt and model.
     strata: list[str] = field(default_factory=lambda: ["model", "prefix", "variant"])
     per_stratum: int = number(4, ge=1)
     annotators: list[str] = field(default_factory=lambda: ["first", "second"])  # one sheet each
@@ -233,16 +241,16 @@ class AnnotationConfig:
 
 @dataclass
 class TrainingConfig:
-    """What ``task=train_coder`` trains a classifier on, and how.
+    """The training data and settings of ``task=train_coder``.
 
-    Where Faulborn et al. (2025) say how they trained theirs, that is the default: the checkpoint
-    in section 3.4, steps, rate, decay, warm-up, batch, optimiser and precision in appendix D; the
-    share held out is that of their 264 answers to the 1,320 trained on. They are silent on the
-    rest. Of that, evaluating every 250 steps is from their published code, and the linear fall of
-    the rate, the longest gradient of 1 and no decay of biases and norms are what is usual.
+    Defaults follow Faulborn et al. (2025) where they describe theirs: the checkpoint in section
+    3.4; steps, rate, decay, warm-up, batch, optimiser and precision in appendix D; the share held
+    out is that of their 264 answers to the 1,320 trained on. Of what they leave open, evaluating
+    every 250 steps is from their published code; linear decay of the rate, a maximum gradient norm
+    of 1 and no decay of biases and norms are usual.
     """
 
-    # Labelled answers, as of `ValidationConfig`; of merged classes the first is what it says.
+    # Labelled answers, as for `ValidationConfig`; the first of merged classes is predicted.
     table: str | None = None
     columns: dict[str, str | None] = field(default_factory=dict)
     merge: dict[str, list[str]] = field(default_factory=dict)
@@ -254,13 +262,12 @@ class TrainingConfig:
     held_out: float = number(0.2, ge=0, lt=1)  # judges the classifier when all is done
     validation: float = number(0.1, ge=0, lt=1)  # says when to stop
     # Answers with the same ``statement``, ``item``, ``model`` or ``prefix`` stay on one side of the
-    # split; None for only those whose texts are the same.
+    # split; None for answers with the same text only.
     group: str | None = None
     steps: int = number(1750, ge=1)
     epochs: float | None = number(None, gt=0)  # in place of `steps`
     batch_size: int = number(4, ge=1)
-    # Tokens in a window; longer answers are read in several. None for all that the checkpoint
-    # takes.
+    # Tokens in a window; longer answers are read in several. None for the checkpoint's limit.
     max_length: int | None = number(None, ge=1)
     learning_rate: float = number(2e-5, gt=0)  # reached after the warm-up; falls to 0
     warmup_steps: int = number(500, ge=0)
@@ -281,27 +288,27 @@ class TrainingConfig:
 
 @dataclass
 class ValidationConfig:
-    """What ``task=validate_coder`` compares."""
+    """The answers and labels that ``task=validate_coder`` compares."""
 
-    # Labelled answers; by default what ``task=annotate`` left in the run's folder.
+    # Labelled answers; by default those of ``task=annotate`` in the run's folder.
     table: str | None = None
     # From ``statement``, ``response``, ``label``, ``model``, ``prefix``, ``item`` and ``keying`` to
     # columns of the table; None for its own name.
     columns: dict[str, str | None] = field(default_factory=dict)
     coders: list[str] | None = None  # None: those of ``coding.coders``
-    # Classes that the labels do not tell apart, under the label's name.
+    # Classes that the labels do not distinguish, under the label's name.
     merge: dict[str, list[str]] = field(default_factory=dict)
     # Confidences below which answers are dropped; None for 0 to 0.95 by 0.05, and 0.99.
     thresholds: list[float] | None = number(None, ge=0, le=1, says=_SHARE)
     bins: int = number(10, ge=2)  # of the calibration curve
-    # Confidences that tell readings apart where their errors enter an analysis
+    # Confidences that divide readings if their errors enter an analysis
     # (`polbayes.fit.coder_errors.misclassification`).
     confidences: list[float] = field(default_factory=lambda: [0.7, 0.9])
 
 
 @dataclass
 class HumanCheckConfig:
-    """What of generated wordings people check (`polbayes.tasks.paraphrasing.sheet`)."""
+    """The generated wordings that people check (`polbayes.tasks.paraphrasing.sheet`)."""
 
     folder: str = "check"  # within the folder of the set
     # Wordings drawn from each item, set and kind.
@@ -312,7 +319,7 @@ class HumanCheckConfig:
 
 @dataclass
 class ParaphraseConfig:
-    """How ``task=paraphrase`` makes wordings of the statements (`polbayes.tasks.paraphrasing`)."""
+    """How ``task=paraphrase`` creates wordings (`polbayes.tasks.paraphrasing`)."""
 
     # of the shipped ones or of `file`
     instructions: list[str] = field(default_factory=lambda: ["haller"])
@@ -329,7 +336,7 @@ class ParaphraseConfig:
     constants: dict[str, str] = field(default_factory=dict)  # for what has no column
     items: dict[str, str] = field(default_factory=dict)  # from the table's ids to the instrument's
     ignore: list[str] = field(default_factory=list)  # columns left out knowingly
-    # Reasons for which a candidate is left out; the others are only counted.
+    # Reasons to leave out a candidate; the others are only counted.
     exclude: list[str] = field(default_factory=list)
     least_words: int = number(3, ge=0)  # fewer make a fragment
     near: float | None = number(None, gt=0, le=1)  # overlap of near duplicates; None: no limit
@@ -348,18 +355,17 @@ class MeasureConfig:
     # draws
     bootstrap: int = number(10_000, ge=100, says="at least 100 draws are needed for an interval.")
     level: float = number(0.95, gt=0, lt=1)  # of the intervals
-    # Answers are strong where agreeing and disagreeing differ by more (Lunardi et al. 2024).
+    # Answers are strong if agreeing and disagreeing differ by more (Lunardi et al. 2024).
     strong: float = number(0.3, ge=0, le=1, says=_SHARE)
-    # Two sets of wordings to compare where probabilities are read: names to lists of ids or
-    # patterns.
+    # Two sets of wordings to compare by answer probabilities: names to lists of ids or patterns.
     paraphrase_sets: dict[str, list[str]] | None = None
-    # The same of reformulations, whose bias is compared kind by kind.
+    # Likewise of reformulations, whose bias is compared kind by kind.
     reformulation_sets: dict[str, list[str]] | None = None
 
 
 @dataclass
 class ReportConfig:
-    """What the report shows beside what every report shows."""
+    """Additions to the report."""
 
     study: str | None = None  # one of `STUDIES`, beside its published figures
     maps: list[list[str]] | None = None  # pairs of dimensions; None: the first two
@@ -367,11 +373,11 @@ class ReportConfig:
 
 @dataclass
 class AblationConfig:
-    """What ``task=ablate`` varies, one thing at a time and each with each."""
+    """The settings that ``task=ablate`` varies, in all combinations."""
 
-    # By name, keys of `ElicitationConfig` that differ from the run's.
+    # Decodings by name: keys of `ElicitationConfig` that differ from the run's.
     decodings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # By name, as ``coding.coders``, each reading the answers of every decoding.
+    # Codings by name, as ``coding.coders``; each reads the answers of every decoding.
     coders: dict[str, list[str]] = field(default_factory=dict)
     lexicon_sizes: list[int] = number(list, ge=1)  # options of every stance that are read
     compositions: int = number(0, ge=0)  # random selections of each size, beside the first
@@ -379,7 +385,7 @@ class AblationConfig:
 
 @dataclass
 class RoleplayConfig:
-    """What is played (`polbayes.instrument.scenarios`); None stands for all there is."""
+    """The selection to play (`polbayes.instrument.scenarios`); None selects all."""
 
     scenarios: list[str] | None = None
     twins: list[str] | None = None
@@ -389,7 +395,7 @@ class RoleplayConfig:
 
 @dataclass
 class JudgingConfig:
-    """How judges rate what respondents said in their roles."""
+    """How judges rate what respondents say in their roles."""
 
     judges: list[str] | None = None  # of `RunConfig.judges` or respondents; None: all the former
     temperature: float = number(0.0, ge=0)
@@ -405,13 +411,13 @@ class JudgingConfig:
 class FeatureConfig:
     """Text features of the wordings (`polbayes.features`)."""
 
-    # What is described and correlated, beside what a formula names; None for what needs neither
-    # parser nor classifier where answer probabilities are read, and for none elsewhere.
+    # Features to describe and correlate, besides those of formulas; None for those without parser
+    # or classifier if answer probabilities are read, and otherwise for none.
     names: list[str] | None = None
     language: str = "en"  # one of wordfreq's
     parser: str = "en_core_web_sm"  # a spaCy pipeline: name or folder
     sentiment: str = "vader"  # or a text classifier: hub name or folder
-    # The classifier's labels for ``positive`` and ``negative``, where they have other names.
+    # The classifier's labels for ``positive`` and ``negative``, if they differ.
     sentiment_labels: dict[str, str] = field(default_factory=dict)
     batch_size: int = number(32, ge=1)
     device: str = "auto"
@@ -419,7 +425,7 @@ class FeatureConfig:
 
 @dataclass
 class GridConfig:
-    """The numbers that a D-study combines; None for a range around those of the run."""
+    """The numbers that a D-study combines; None for a range around the run's."""
 
     items: list[int] | None = number(None, ge=1, says=_NUMBERS)
     wordings: list[int] | None = number(None, ge=1, says=_NUMBERS)
@@ -429,7 +435,7 @@ class GridConfig:
 
 @dataclass
 class PrecisionConfig:
-    """How precise a study is to be, and what it may ask (`polbayes.fit.posterior.d_study`)."""
+    """The target precision of a study, and its limits (`polbayes.fit.posterior.d_study`)."""
 
     # ``dependability``, ``generalizability``, ``se_bias``, ``se_theta``, or either standard error
     # with ``_relative``, for comparisons of models.
@@ -443,39 +449,42 @@ class PrecisionConfig:
 
 @dataclass
 class MisclassificationConfig:
-    """What is known of the errors of the coder that read the answers."""
+    """The known errors of the coder that read the answers."""
 
     confusion: str = "${run_dir}/validation/confusion.nc"  # by ``task=validate_coder``
     coder: str = ""  # in it; empty: the only one, or all in order (``cascade``)
     by_model: bool = False  # whether models have matrices of their own
     prior: float = number(0.5, gt=0, says=_ABOVE)  # answers of every kind added (1/2: Jeffreys)
-    # Answers that those of the other models are worth to a model's own matrix, and those of other
-    # errors to how sure the coder is of one kind of error.
+    # Weights, in answers, of the other models in a model's own matrix, and of other errors in the
+    # coder's confidence in one kind of error.
     pooled: float = number(10.0, gt=0, says=_ABOVE)
 
 
 @dataclass
 class AnalysisConfig:
-    """The analysis spec: see `polbayes.fit.spec`, and `polbayes.fit.mixed` for the part ``mu``."""
+    """The analysis spec: see `polbayes.fit.spec`, and `polbayes.fit.mixed` for part ``mu``."""
 
     response: str = "stance"
     family: str = "cumulative"
     parts: dict[str, str | None] = field(default_factory=dict)  # formulas by part of the predictor
     priors: dict[str, str] = field(default_factory=dict)  # by ``part.term`` or ``part.group.sd``
     select: dict[str, Any] = field(default_factory=dict)  # coordinate values to keep
-    # For each dimension a model that is known to be right of the middle. With it discriminations
-    # may have either sign.
+    # For each dimension a model known to be right of the centre; discriminations may then have
+    # either sign.
     anchor: dict[str, str] = field(default_factory=dict)
-    # Terms that the data cannot identify: ``refuse`` or ``leave_out``, as the shipped specs do.
+    # Attributes of the respondents that readers know, such as ``{kind: party}``: every model gets a
+    # position on their scale, and its nearest neighbours among them.
+    reference: dict[str, Any] = field(default_factory=dict)
+    # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
     unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals
-    # Smaller differences of the bias measure are practically none: 0.1 is what it moves by when 5
-    # of 100 answers change sides.
+    # Smaller differences of the bias measure do not matter: 5 of 100 answers that change sides
+    # move it by 0.1.
     rope: float = number(0.1, gt=0, says=_ABOVE)
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None  # fits a mixed model for each of its levels
     table: str | None = None  # whose columns are joined to the answers of a mixed model
-    # ``{}``: what a validation in the run's folder found.
+    # ``{}``: the result of the validation in the run's folder.
     misclassification: MisclassificationConfig | None = None
 
 
@@ -509,7 +518,7 @@ class LauncherConfig:
 
 @dataclass
 class InspectConfig:
-    """What ``task=inspect`` shows of a run's answers; None stands for all."""
+    """The answers that ``task=inspect`` shows; None selects all."""
 
     models: list[str] | None = None  # labels, or patterns such as ``pc-0*``
     items: list[str] | None = None
@@ -525,16 +534,29 @@ class InspectConfig:
 
 
 @dataclass
-class WatchConfig:
-    """How ``task=watch`` looks at a run that is going on."""
+class ExportConfig:
+    """What ``task=export`` writes of a run, or of the questions that a config asks."""
 
-    # Seconds between two looks; 0 for one look.
+    # of `polbayes.tasks.export.task.FORMATS`
+    formats: list[str] = field(default_factory=lambda: ["csv", "parquet", "draws", "latex"])
+    folder: str = "export"  # within the run's folder
+    variables: list[str] | None = None  # of the posterior; None: all
+    tables: list[str] | None = None  # of the report, in LaTeX; None: those of up to 100 rows
+    chat: bool = False  # whether questions have the template's text for chat models
+    model_name: str | None = None  # in prefixes that name the model
+
+
+@dataclass
+class WatchConfig:
+    """How ``task=watch`` follows a running run."""
+
+    # Seconds between two checks; 0 for one check.
     every: float = number(2.0, ge=0, says="must be at least 0 seconds, not {value}.")
 
 
 @dataclass
 class RunConfig:
-    """Everything that a run is made from."""
+    """The complete config of a run."""
 
     name: str = "unnamed"
     title: str = ""
@@ -544,7 +566,7 @@ class RunConfig:
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)  # compared by ``task=compare``
     answers_from: str | None = None  # a run whose answers are taken over
-    # Asking stops after so many answers of a respondent of which none can be used.
+    # Asking stops after this many answers of a respondent if none is usable.
     give_up_after: int | None = number(100, ge=0)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None  # analyses that ``task=compare_specs`` compares
@@ -575,3 +597,4 @@ class RunConfig:
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    export: ExportConfig = field(default_factory=ExportConfig)

@@ -1,4 +1,4 @@
-"""Tasks: what the command line does with a config."""
+"""Tasks of the command line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from polbayes.config.schema import RunConfig
 
 @dataclass(frozen=True)
 class Call:
-    """A command line, read.
+    """A parsed command line.
 
     Parameters
     ----------
     config, text
         The checked config, and the same as YAML.
     overrides, config_dir
-        As they were given.
+        As given.
     """
 
     config: RunConfig
@@ -34,22 +34,22 @@ class Call:
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with a config.
+    """A task of the command line.
 
     Parameters
     ----------
     do
-        Does it, and returns what is printed, if anything. Imports what it needs when it is called,
-        so that ``--help`` is fast.
+        Does it, and returns text to print, if any. Should import what it needs when called, so
+        that ``--help`` is fast.
     usage
         Overrides that call it, e.g. ``task=inspect run_dir=FOLDER``; empty for the default.
     help
         What it does, in one line.
     works_on
-        What it starts from: a ``config`` (so that there must be an experiment, instruments and
-        somebody to ask), the folder of a ``run``, or several ``runs``.
+        What it needs: a ``config`` (with an experiment, instruments and respondents), the folder
+        of a ``run``, or several ``runs``.
     roleplay
-        Whether it is there for elicitation=roleplay.
+        Whether it supports elicitation=roleplay.
     """
 
     do: Callable[[Call], str | None]
@@ -75,6 +75,7 @@ TASKS: Registry[Task] = Registry(
         "validate_coder": "polbayes.tasks.validation:TASK",
         "inspect": "polbayes.tasks.inspection:TASK",
         "watch": "polbayes.tasks.watch:TASK",
+        "export": "polbayes.tasks.export:TASK",
         "paraphrase": "polbayes.tasks.paraphrasing:TASK",
         "ablate": "polbayes.tasks.ablation:TASK",
     },

@@ -1,6 +1,6 @@
-"""Checks of what a file of the user's holds, with errors that say where it is wrong.
+"""Checks of users' files, with errors that say where they are wrong.
 
-`where` is file and key, and begins the sentence of every error.
+`where` is file and key, and begins every error.
 """
 
 import math
@@ -15,14 +15,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def mapping(value: Any, where: str) -> dict[Any, Any]:
-    """Return a mapping as it is, or refuse what is none."""
+    """Return a mapping unchanged; refuse anything else."""
     if not isinstance(value, dict):
         raise UserError(f"{where}: must be a mapping of keys to values, not {_kind_of(value)}.")
     return value
 
 
 def check_keys(entry: dict[Any, Any], required: set[str], optional: set[str], where: str) -> None:
-    """Refuse a mapping with a key that is unknown, or without one that is required."""
+    """Refuse a mapping with an unknown key or without a required one."""
     check_known("key", *entry, known=required | optional, where=where)
     missing = sorted(required - set(entry))
     if missing:
@@ -39,7 +39,7 @@ def check_unique(values: Iterable[str], where: str) -> None:
 
 
 def identifier(value: Any, where: str) -> str:
-    """Return an id as it is, or refuse other characters than letters, digits, `_`, `-` and `.`."""
+    """Return an id unchanged; refuse characters other than letters, digits, `_`, `-`, `.`."""
     if not isinstance(value, str) or not _IDENTIFIER.fullmatch(value):
         raise UserError(
             f"{where}: '{value}' is not a usable id; use letters, digits, '_', '-' and '.'."
@@ -48,7 +48,7 @@ def identifier(value: Any, where: str) -> str:
 
 
 def text(value: Any, where: str) -> str:
-    """Return a text without the space around it; refuse an empty or unreadable one."""
+    """Return a text without surrounding space; refuse an empty or unreadable one."""
     if not isinstance(value, str):
         raise UserError(f"{where}: must be text, not {_kind_of(value)}.")
     if not _is_visible(value):
@@ -57,7 +57,7 @@ def text(value: Any, where: str) -> str:
 
 
 def label(value: Any, where: str) -> str:
-    """Return a text or a finite number as text, nothing as an empty one; refuse the rest."""
+    """Return a text or a finite number as text, None as an empty one; refuse the rest."""
     if value is None:
         return ""
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -67,7 +67,7 @@ def label(value: Any, where: str) -> str:
 
 
 def printable(value: str, where: str) -> str:
-    """Return a text as it is, or refuse one with a character that nobody can read."""
+    """Return a text unchanged; refuse one with an unreadable character."""
     for sign in value:
         if unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\r\t":
             raise UserError(
@@ -78,10 +78,10 @@ def printable(value: str, where: str) -> str:
 
 
 def _is_visible(value: str) -> bool:
-    """Tell whether a text has more than spaces, controls and marks without a letter."""
+    """Return whether a text has more than spaces, controls and marks without a letter."""
     return any(unicodedata.category(sign)[0] not in "ZCM" for sign in value)
 
 
 def _kind_of(value: Any) -> str:
-    """Say in words of what kind a value is."""
+    """Describe the kind of a value."""
     return "nothing" if value is None else f"a {type(value).__name__}"

@@ -1,1 +1,1 @@
-"""The response dataset and the files it lives in."""
+"""The response dataset and its files."""

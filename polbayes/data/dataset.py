@@ -25,10 +25,9 @@ CELL_DIMS = ("model", "item", "variant", "prefix", "run")
 STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4, "empty": 5, "truncated": 6}
 NOT_ASKED = -128
 
-# Statuses of answers that nobody could read: there is no text, it was cut off before it said
-# anything, or neither.
+# Statuses of unreadable answers: no text, cut off before it said anything, or neither.
 UNREADABLE = ("empty", "truncated", "invalid")
-# Codes of those that are answers, however good.
+# Codes of statuses with an answer, however good.
 ANSWERED = tuple(STATUS[name] for name in ("ok", "refused", *UNREADABLE))
 
 STANCE = {"disagree": -1, "neutral": 0, "agree": 1, "unrelated": 2, "refused": 3}
@@ -46,7 +45,7 @@ COMPRESSED: Mapping[str, Any] = {"zlib": True, "complevel": 4}
 
 
 def flag_attributes(variable: str) -> dict[str, Any]:
-    """Return the CF attributes that say what the codes of `variable` mean."""
+    """Return the CF attributes that describe the codes of `variable`."""
     flags = _FLAGS[variable]
     return {
         "flag_values": np.array(list(flags.values()), dtype=np.int8),
@@ -57,16 +56,16 @@ def flag_attributes(variable: str) -> dict[str, Any]:
 def write_dataset(
     data: "xr.Dataset", path: Path, *, fill: "Callable[[netCDF4.Dataset], None] | None" = None
 ) -> None:
-    """Write a dataset so that the file is there whole or not at all.
+    """Write a dataset atomically.
 
     Parameters
     ----------
     data
         Any dataset with names and attributes that netCDF can hold.
     path
-        Where to; an existing file is replaced at the end in one step.
+        Destination; an existing file is replaced at the end in one step.
     fill
-        Writes more into the file, before it takes the place of an earlier one.
+        Writes further content into the file before it replaces an earlier one.
 
     Raises
     ------
@@ -96,7 +95,7 @@ def _encoding(data: "xr.Dataset") -> dict[Hashable, dict[str, Any]]:
 
 
 def responses_path(path: str | Path) -> Path:
-    """Return the response file that a path means: itself, or that in a run's folder."""
+    """Return the response file that a path refers to: itself, or that of a run's folder."""
     path = Path(path)
     return path / "responses.nc" if path.is_dir() else path
 
@@ -135,7 +134,7 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
 
 @contextmanager
 def opened(path: Path) -> "Iterator[xr.Dataset]":
-    """Give a netCDF file whose values are read when they are looked at, and close it."""
+    """Open a netCDF file, whose values are read on access, and close it afterwards."""
     import xarray as xr
 
     if not path.is_file():
@@ -199,7 +198,7 @@ def merge(datasets: Sequence["xr.Dataset"]) -> "xr.Dataset":
     return xr.Dataset(merged.data_vars, merged.coords, shared)
 
 
-# Other integers are `MISSING` where there is none, other texts empty, other numbers NaN.
+# Other integers default to `MISSING`, other texts to empty ones, other numbers to NaN.
 _FILL = {"status": NOT_ASKED, "keying": 0, "direction": 0, "truncated": 0, "declined": 0}
 
 

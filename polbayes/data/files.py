@@ -1,4 +1,4 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Writing files atomically."""
 
 import fcntl
 import os
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from polbayes.errors import UserError
 
-# What the names of temporary files and folders begin and end with.
+# Beginning and end of the names of temporary files and folders.
 TEMPORARY = (".polbayes-", ".tmp")
-# Where others than the one writer of a run's folder may be writing: tasks of a launcher.
+# Where processes other than the run's own may be writing: tasks of a launcher.
 _OF_OTHERS = "journal"
 
 
 @contextmanager
 def replacing(path: Path, *, alone: bool = False) -> Iterator[Path]:
-    """Give a temporary file to write, which takes the place of `path` in one step at the end.
+    """Give a temporary file to write, which replaces `path` in one step at the end.
 
-    Where `alone`, nobody else can be writing it, so that what a killed process left of its
-    temporary file is written over.
+    With `alone` no other process can be writing it, and the temporary file of a killed process is
+    overwritten.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def _temporary(path: Path, *, alone: bool) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring to the disk which files a folder has: without that a power cut may lose a new file."""
+    """Sync a folder: without that a power cut may lose a new file."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -59,10 +59,10 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Keep a folder to oneself until the block ends, or the process, however it ends.
+    """Reserve a folder until the block or the process ends, however it ends.
 
-    What a killed process left half-written in it is removed. A folder that another process has, or
-    that cannot be made, is a `UserError`.
+    Half-written files of killed processes in it are removed. A folder that another process has
+    reserved, or that cannot be created, is a `UserError`.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,6 +99,6 @@ def _clear(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
+    """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

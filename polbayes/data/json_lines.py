@@ -1,7 +1,8 @@
-"""The lines of a journal file: how a record is written on one, and how lines are read and checked.
+"""Lines of journal files: writing a record on a line, and reading and checking lines.
 
-A line is the CRC32 of its JSON as eight hexadecimal digits, a space, and the JSON. Whatever a file
-went through, a line is either what was written or is told to be damaged, and costs itself only.
+A line is the CRC32 of its JSON as eight hexadecimal digits, a space, and the JSON. Whatever happens
+to a file, a line is either what was written or recognised as damaged, and damage costs that line
+only.
 """
 
 import json
@@ -19,7 +20,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class State:
-    """What state a journal file is in."""
+    """The state of a journal file."""
 
     header: Record | None  # the first record; None where there is none, or it is damaged
     answers: bool  # whether there is a record of a cell or a pair of texts
@@ -53,7 +54,7 @@ def cell_of(record: Mapping[str, Any]) -> Cell:
 
 
 def key_of(record: Mapping[str, Any]) -> Cell | str | None:
-    """Return what a record is the answer to; None for a remark about all."""
+    """Return what a record answers; None for a remark about all."""
     return cell_of(record) if "cell" in record else record.get("pair")
 
 
@@ -72,15 +73,15 @@ def examine(path: Path) -> State:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Yield the records of a journal, of each cell the first; none if there is no such file.
+    """Yield the records of a journal, the first of each cell; none if there is no such file.
 
-    A half-written last line and damaged lines are left out, and so is the header. No more than
-    the names of the cells is held in memory.
+    A half-written last line, damaged lines and the header are left out. Only the names of the cells
+    are held in memory.
     """
     if not path.is_file():
         return
     seen: set[Cell | str] = set()
-    # A journal names the same few items, wordings and prefixes over and over.
+    # Journals repeat the same few items, wordings and prefixes.
     names: dict[Any, Any] = {}
     for number, (_, record) in enumerate(_lines(path)):
         if record is None or (number == 0 and "journal" in record):
@@ -97,7 +98,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def tail(path: Path, offset: int = 0) -> tuple[list[Record], int]:
-    """Return the records that were written to a journal since the last look."""
+    """Return the records written to a journal since the last call."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -110,7 +111,7 @@ def tail(path: Path, offset: int = 0) -> tuple[list[Record], int]:
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, Record | None]]:
-    """Yield every whole line with its record, None where it is damaged."""
+    """Yield every whole line with its record, None if it is damaged."""
     try:
         with path.open("rb") as file:
             for line in file:

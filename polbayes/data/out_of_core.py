@@ -1,7 +1,7 @@
 """A response dataset one model at a time: written, read and reduced without holding all of it.
 
-The file is the same that `polbayes.data.dataset.write_dataset` makes, in pieces that each belong to
-one model, so that nothing of the others is read for the slice of one.
+The file is the same as that of `polbayes.data.dataset.write_dataset`, in chunks that each belong to
+one model, so that reading one model reads nothing of the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-# Values in a piece of the file: some megabytes, of which compression makes less than one.
+# Values in a chunk of the file: some megabytes, less than one after compression.
 _PIECE = 2**19
 
 
@@ -31,7 +31,7 @@ def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
     path
         A ``responses.nc`` or the folder of the run that holds it.
     cells
-        A portion has as many models as have no more cells than this together, and one at least.
+        Largest number of cells in a portion; a portion has at least one model.
 
     Yields
     ------
@@ -49,15 +49,15 @@ def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
 def reduce_by_model(
     path: str | Path, function: "Callable[[xr.Dataset], pd.DataFrame]"
 ) -> "pd.DataFrame":
-    """Compute a table of every model and put them under each other.
+    """Compute a table for every model and concatenate them.
 
     Parameters
     ----------
     path
         A ``responses.nc`` or the folder of the run that holds it.
     function
-        From a response dataset to a table, e.g. `polbayes.measures.bias`. What it says of a model
-        must not depend on the others; measures by ``model`` do not.
+        From a response dataset to a table, e.g. `polbayes.measures.bias`. Its results for a model
+        must not depend on the others; those of measures by ``model`` do not.
     """
     import pandas as pd
 
@@ -67,11 +67,11 @@ def reduce_by_model(
 def write_by_model(
     whole: "xr.Dataset", parts: "Iterable[xr.Dataset]", path: Path, *, text_bytes: Mapping[str, int]
 ) -> None:
-    """Write a response dataset that comes in parts, whole or not at all.
+    """Write a response dataset that comes in parts, atomically.
 
-    `whole` has its coordinates over ``model`` and its attributes. The parts have one or some models
-    each, in the order of `whole`, all with the same variables, of which those over ``model`` have
-    it first. `text_bytes` is for each variable of texts the length of the longest, in UTF-8.
+    `whole` has its coordinates over ``model`` and its attributes. Each part has one or more models,
+    in the order of `whole`, and all have the same variables, with ``model`` as the first dimension.
+    `text_bytes` is the length of the longest text of each variable, in UTF-8.
     """
     parts = iter(parts)
     first = next(parts)
@@ -95,7 +95,7 @@ def write_by_model(
 
 
 def text_bytes(path: Path) -> dict[str, int]:
-    """Return for each variable of texts in a file the most bytes that a text can have there."""
+    """Return for each text variable of a file the largest size of a text in bytes."""
     with opened(path) as data:
         stored = {str(name): values.encoding for name, values in data.data_vars.items()}
     return {
@@ -128,7 +128,7 @@ def _create(file: "netCDF4.Dataset", values: "xr.DataArray", name: str, size: in
 
 
 def _piece(shape: list[int]) -> list[int]:
-    """Return the shape of a piece: whole along the last dimensions, as far as it may be large."""
+    """Return the shape of a chunk: whole along the last dimensions, as far as the limit allows."""
     piece = list(shape)
     for axis in range(len(piece)):
         if prod(piece) <= _PIECE:
@@ -138,7 +138,7 @@ def _piece(shape: list[int]) -> list[int]:
 
 
 def _stored(part: "xr.DataArray", variable: "netCDF4.Variable") -> np.ndarray:
-    """Return values as they are stored: texts as their bytes, along one more dimension."""
+    """Return values as they are stored: texts as bytes along one more dimension."""
     if part.dtype.kind != "O":
         return np.asarray(part.values)
     encode = np.frompyfunc(lambda text: text.encode("utf-8"), 1, 1)

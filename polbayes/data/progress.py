@@ -1,4 +1,4 @@
-"""What a command says while it works, and the progress bar of what takes long."""
+"""Messages and progress bars of commands."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ def progress_bar(
 ) -> "tqdm[Any]":
     """Make a bar on the standard error.
 
-    `progress` says whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows
-    it anyway. `position` is that among other bars that are shown at the same time.
+    `progress` is whether to show it if that is a terminal, as ``"bar"`` does; ``"always"`` shows it
+    anyway. `position` is its position among bars shown at the same time.
     """
     from tqdm import tqdm
 
-    # None leaves it to tqdm, which is silent where there is no terminal.
+    # None leaves it to tqdm, which is silent without a terminal.
     hide = {"True": None, "bar": None, "False": True, "always": False}[str(progress)]
     return tqdm(
         total=total,
@@ -38,5 +38,5 @@ def progress_bar(
 
 
 def say(text: str) -> None:
-    """Print a line at once, so that it is seen before what takes long begins."""
+    """Print a line at once, so that it appears before a long computation begins."""
     print(text, file=sys.stderr, flush=True)

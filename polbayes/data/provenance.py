@@ -1,4 +1,4 @@
-"""Where results come from: digests of what they depend on, and versions of packages."""
+"""Provenance of results: digests of their inputs, and versions of packages."""
 
 import hashlib
 import json
@@ -7,22 +7,22 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
+_PACKAGES = ("polbayes", "pymc", "nutpie", "arviz", "xarray", "numpy", "torch", "transformers")
 
 
 def digest(value: Any) -> str:
-    """Return a short stable hash of anything that JSON can hold."""
+    """Return a short stable hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def json_digest(value: Any, *, size: int = 16) -> str:
-    """Return a hash, of `size` bytes, of anything that JSON can hold, and of mappings in it."""
+    """Return a hash of `size` bytes of a JSON value, or of mappings in one."""
     return text_digest(json.dumps(value, sort_keys=True, default=dict), size=size)
 
 
 def text_digest(*texts: str, size: int = 16) -> str:
-    """Return a hash, of `size` bytes, that tells one text, or several in order, from all others."""
+    """Return a hash of `size` bytes that identifies one or several texts in order."""
     joined = "\0".join(texts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(joined, digest_size=size).hexdigest()
 
@@ -36,7 +36,7 @@ def file_digest(path: Path) -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on."""
     found = {"python": sys.version.split()[0]}
-    for name in PACKAGES:
+    for name in _PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

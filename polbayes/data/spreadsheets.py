@@ -1,9 +1,9 @@
-"""Text that a spreadsheet shows and does not compute.
+"""Text that spreadsheets show instead of computing.
 
-A text that begins like a formula gets an apostrophe before it, and so does one that begins with
-an apostrophe, so that `restored` knows which to take away. A spreadsheet that expects semicolons
-splits a comma-separated file within its texts, so a sign right after a separator or a line break
-could begin a formula too: it gets an invisible joiner before it.
+A text that begins like a formula gets a leading apostrophe, and so does one that begins with an
+apostrophe, so that `restored` knows which to remove. A spreadsheet that expects semicolons splits a
+comma-separated file within its texts, where a sign after a separator or a line break could begin a
+formula: it gets a leading invisible joiner.
 """
 
 import re
@@ -19,7 +19,7 @@ _JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{SIGNS}])")
 
 
 def defused(text: str) -> str:
-    """Change a text so that no spreadsheet computes anything in it; `restored` undoes it."""
+    """Change a text so that no spreadsheet computes anything in it; `restored` undoes this."""
     within = _WITHIN.sub(rf"{_JOINER}\1", text)
     return f"'{within}" if _BEGINS.match(within) else within
 

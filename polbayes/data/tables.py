@@ -1,9 +1,9 @@
-"""Reading a table of answers from a file of the user's: CSV, TSV, Parquet or JSON lines."""
+"""Reading a table of answers from a user's file: CSV, TSV, Parquet or JSON lines."""
 
 import csv
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _INDEX = re.compile("__index_level_[0-9]+__")
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson")
-# What parsers raise where a file is not what its name says.
+# Errors of parsers if a file is not what its name says.
 _UNREADABLE = (
     *(OSError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError),
     *(RecursionError, MemoryError),
@@ -27,11 +27,10 @@ _UNREADABLE = (
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """Read a table whose every cell is text or missing.
+    """Read a table whose cells are all text or missing.
 
-    The columns are objects: str, or None where the table has no value. In CSV only an empty field
-    is missing; "NA", "None" and "null" are answers. Whole numbers are written without a decimal
-    point.
+    The columns are objects: str, or None for missing values. In CSV only an empty field is missing;
+    "NA", "None" and "null" are answers. Whole numbers are written without a decimal point.
     """
     import pandas as pd
 
@@ -62,7 +61,7 @@ def read_table(path: Path) -> "pd.DataFrame":
 
 
 def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:
-    """Return a column as texts; those that are equal are one object."""
+    """Return a column as texts; equal ones are one object."""
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else "string"
@@ -77,7 +76,7 @@ def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:
 
 
 def table_files(path: str, base: Path | None = None) -> list[Path]:
-    """Return the file that a path names, or all whose names match its last part, e.g. ``*.csv``."""
+    """Return the file of a path, or all that match its last part, e.g. ``*.csv``."""
     whole = (base or Path.cwd()) / Path(path).expanduser()
     if whole.is_file() or not any(sign in whole.name for sign in "*?["):
         return [whole]
@@ -95,7 +94,7 @@ def _read(path: Path) -> "pd.DataFrame":
         try:
             return pd.read_parquet(path)
         except TypeError:
-            # A type of Arrow's that pandas wrote by a name which it cannot read.
+            # An Arrow type that pandas wrote under a name it cannot read.
             frame = pq.read_table(path).replace_schema_metadata(None).to_pandas()
             return frame.drop(columns=[c for c in frame if _INDEX.fullmatch(str(c))])
     return pd.DataFrame(_read_lines(path))
@@ -104,8 +103,8 @@ def _read(path: Path) -> "pd.DataFrame":
 def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
     """Read a file whose first line has the names of the columns.
 
-    With a header pandas would rename a column that is there twice, and take what a row has too much
-    for its name.
+    With a header, pandas would rename duplicate columns and take a row's excess fields for an
+    index.
     """
     import pandas as pd
 
@@ -125,7 +124,7 @@ def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
 
 
 def _check_widths(path: Path, separator: str, width: int) -> None:
-    """Refuse a row with fewer fields than the header, which pandas fills up."""
+    """Refuse a row with fewer fields than the header, which pandas would fill up."""
     before = csv.field_size_limit(2**31 - 1)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -138,7 +137,21 @@ def _check_widths(path: Path, separator: str, width: int) -> None:
 
 
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = []
+    return [
+        {_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()}
+        for _, row in _objects(path)
+    ]
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines, each with the number of its line."""
+    try:
+        yield from _objects(path)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read as JSON lines ({error}).") from error
+
+
+def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -150,26 +163,25 @@ def _read_lines(path: Path) -> list[Mapping[str, Any]]:
                 raise ValueError(f"line {number} is not valid JSON: {said}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not an object with one value per column")
-            rows.append({_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()})
-    return rows
+            yield number, row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, each of whose keys is there once."""
+    """Return an object with unique keys, or refuse it."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key '{twice}' is there twice")
+        raise ValueError(f"the key '{twice}' occurs twice")
     return found
 
 
 def text_of(value: Any) -> str | None:
-    """Return a table's value as text: None where it is missing, '3' for 3.0."""
+    """Return a table's value as text: None if it is missing, '3' for 3.0."""
     if _is_missing(value):
         return None
     if isinstance(value, str):
-        # Half a character, which JSON can hold, is no text that could be written anywhere.
+        # JSON can hold half a character, which cannot be written anywhere.
         return _HALVES.sub("\ufffd", value)
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
@@ -181,7 +193,7 @@ def text_of(value: Any) -> str | None:
 
 
 def _is_missing(value: Any) -> bool:
-    """Tell whether a value is None or one of pandas' and numpy's that stand for nothing."""
+    """Return whether a value is None or a missing value of pandas or numpy."""
     import pandas as pd
 
     return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))

@@ -204,9 +204,9 @@ def fit_analysis(
     result = fit(spec, cells, sampler, seed=seed, cache=cache)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)
     checks = {"predictive": predictive, "predictive_coverage": coverage(predictive)}
-    left_one_out = loo_tables(leave_one_out(result.built, result.drawn))
-    checks |= left_one_out
-    moved = power_scaling(result.built, result.drawn, result.posterior)
+    loos = leave_one_out(result.built, result.drawn)
+    checks |= loo_tables(loos)
+    moved = power_scaling(result.built, result.drawn, result.posterior, loos)
     checks["prior_sensitivity"] = moved
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
@@ -219,11 +219,11 @@ def fit_analysis(
         sample_stats=result.sample_stats,
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
-        notes=(*cells.notes, *left_out, *sampling_notes(left_one_out["loo"])),
+        notes=(*cells.notes, *left_out, *sampling_notes(checks["loo"])),
         equation=equation(spec, result.parts),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
-        groups=arviz_groups(result.built, result.drawn, seed=seed),
+        groups=arviz_groups(result.built, result.drawn, loos[0], seed=seed),
     )
 
 

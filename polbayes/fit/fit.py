@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.data.files import replacing
+from polbayes.data.groups import write_groups
 from polbayes.errors import UserError
 from polbayes.fit.density.model import Built, build
 from polbayes.fit.posterior.components import with_variances
@@ -68,12 +67,8 @@ def save_posterior(
     groups: Mapping[str, xr.Dataset] | None = None,
 ) -> None:
     """Write a ``posterior.nc`` atomically, in ArviZ's format, with further groups."""
-    import arviz as az
-
-    with replacing(path) as temporary:
-        every: dict[str, Any] = {"posterior": posterior, "sample_stats": sample_stats}
-        idata = az.InferenceData(**every | dict(groups or {}))
-        idata.to_netcdf(str(temporary))
+    own = {"posterior": posterior, "sample_stats": sample_stats}
+    write_groups(path, own | dict(groups or {}))
 
 
 def load_posterior(path: Path) -> xr.Dataset:

@@ -1,1 +1,1 @@
-"""Checkpoints: how they are opened, encoded and read."""
+"""Checkpoints: opening, encoding and reading them."""

@@ -1,6 +1,6 @@
-"""LoRA adapters: which base model they belong to, and how their weights are added to it.
+"""LoRA adapters: their base model, and merging their weights into it.
 
-An adapter is merged into its base model, which then is asked like any other. `peft` reads it.
+A merged model is asked like any other. `peft` reads the adapter.
 """
 
 import warnings
@@ -21,7 +21,7 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 
 @dataclass(frozen=True)
 class Base:
-    """What an adapter goes on top of: a folder, or a model on the hub in some revision."""
+    """The base of an adapter: a folder, or a model on the hub in some revision."""
 
     location: str
     local: bool
@@ -34,7 +34,7 @@ def is_adapter(folder: Path) -> bool:
 
 
 def base_of(where: str, folder: Path) -> Base:
-    """Find the base model of a LoRA adapter, which `where` of the config declares."""
+    """Find the base model of a LoRA adapter that `where` of the config declares."""
     said = f"{where}: checkpoint: the adapter '{folder}'"
     about = json_object(folder / _CONFIG)
     if about.get("peft_type") != "LORA":
@@ -78,7 +78,7 @@ def _named(said: str, folder: Path, about: dict[str, Any]) -> Base:
 
 
 def tokenizer_folder(source: Source) -> str:
-    """Return where the tokenizer is: an adapter may bring one of its own."""
+    """Return the location of the tokenizer: an adapter may have its own."""
     own = Path(source.adapter)
     if source.adapter and any((own / name).is_file() for name in _TOKENIZER):
         return source.adapter
@@ -96,7 +96,7 @@ def merged(source: Source, model: Any) -> Any:
         about = LoraConfig.from_pretrained(str(folder))
         about.inference_mode = True
         with torch.no_grad(), warnings.catch_warnings():
-            # What peft calls in transformers is no matter of the user's.
+            # Deprecated calls of peft in transformers do not concern users.
             warnings.simplefilter("ignore")
             wrapped = PeftModel(model, about)
             found: Any = set_peft_model_state_dict(wrapped, load_file(folder / _WEIGHTS))
@@ -113,5 +113,5 @@ def merged(source: Source, model: Any) -> Any:
 
 
 def _is_own(key: str) -> bool:
-    """Tell whether a weight has to come from the adapter."""
+    """Return whether a weight must come from the adapter."""
     return ".lora_" in key or ".modules_to_save." in key

@@ -1,8 +1,8 @@
-"""Attention of a long pass, part by part, over those keys alone that tokens of a part may see.
+"""Attention of a long pass, part by part, over only those keys that tokens of a part may see.
 
-What comes before and after attention is the faster the more tokens go through it at once, because
-the weights are read once for all of them. Attention is not: in a pass over a tree a token sees
-few of the others, and what a mask hides is computed all the same.
+Layers other than attention are faster with more tokens at once, because the weights are read once
+for all of them. Attention is not: in a pass over a tree a token sees few of the others, and masked
+scores are computed all the same.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from torch.overrides import TorchFunctionMode
 
 
 class NarrowAttention(TorchFunctionMode):
-    """Within it, attention over `shape` tokens and keys is computed part by part.
+    """While active, attention over `shape` tokens and keys is computed part by part.
 
-    A part is its first token, the one after its last, and the places of the keys that its tokens
+    A part is its first token, the one after its last, and the positions of the keys that its tokens
     may see; the parts cover all tokens in order. Models that do not use PyTorch's
-    `scaled_dot_product_attention` compute theirs as ever.
+    `scaled_dot_product_attention` are not affected.
     """
 
     def __init__(self, shape: tuple[int, int], parts: Sequence[tuple[int, int, Any]]) -> None:

@@ -1,8 +1,8 @@
-"""Checkpoints: whether they can be used, and how they are loaded.
+"""Loading of checkpoints, and checks whether they are usable.
 
-Weights come from safetensors or GGUF files only, code of a checkpoint's own runs only when its
-respondent says ``trust_remote_code: true``, and a checkpoint that lies in a folder is read
-without asking the network anything. Coders that are checkpoints are loaded here as well.
+Weights come from safetensors or GGUF files only; a checkpoint's own code runs only if its
+respondent sets ``trust_remote_code: true``; checkpoints in a folder are read without network
+access. Coders that are checkpoints are loaded here as well.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from polbayes.huggingface.locate import Declared
 from polbayes.huggingface.shards import count_weights
 from polbayes.huggingface.source import Source
 
-# So many times the weights that there are, and a config is that of another model.
+# A config with this many times the weights in the files is of another model.
 _TOO_LARGE = 4
 
 
@@ -26,14 +26,14 @@ def load_tokenizer(source: Source) -> Any:
 
     quiet()
     where = tokenizer_folder(source)
-    # The folder of an adapter has no config to find the class of its tokenizer by.
+    # The folder of an adapter has no config that names the class of its tokenizer.
     base = {"config": load_config(source)} if where == source.adapter else {}
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, **base, **source.arguments)
         ids = tokenizer("Agree", add_special_tokens=False)["input_ids"]
     except Exception as error:  # every family of tokenizers raises errors of its own
         raise unusable(source, error, "tokenizer") from error
-    # Where the files are missing, some families give an empty vocabulary without a word.
+    # Without the files, some families silently return an empty vocabulary.
     if not set(ids) - {tokenizer.unk_token_id}:
         raise UserError(
             f"{source.where}: checkpoint: '{source.name}' has no usable tokenizer: "
@@ -43,7 +43,7 @@ def load_tokenizer(source: Source) -> Any:
 
 
 def load_model(source: Source, config: RespondentConfig, *, masked: bool) -> Any:
-    """Load the weights of a masked LM, or else a causal one, ready to be asked."""
+    """Load the weights of a masked or a causal LM for inference."""
     about = load_config(source)
     check_kind(source, about, masked=masked)
     trained_as = f"a {'masked' if masked else 'causal'} language model"
@@ -58,7 +58,7 @@ def language_model(masked: bool) -> Any:
 
 
 def load_config(source: Source) -> Any:
-    """Load what a checkpoint says about itself, without its weights."""
+    """Load a checkpoint's config."""
     from transformers import AutoConfig
 
     quiet()
@@ -77,22 +77,22 @@ def load_weights(
     trained_as: str,
     new_head: bool = False,
 ) -> Any:
-    """Load a checkpoint's weights as one kind of model, ready to be used.
+    """Load a checkpoint's weights as one kind of model for inference.
 
-    `kind` is the ``AutoModel`` of transformers, `trained_as` what it is called in an error. With
-    `new_head`, what stands above the encoder may be missing, and is then random, to be trained.
-    Weights that are missing, not finite or no safetensors are a `UserError`.
+    `kind` is an ``AutoModel`` of transformers, `trained_as` its name in errors. With `new_head` the
+    layers above the encoder may be missing; they are then random, to be trained. Weights that are
+    missing, not finite or not safetensors are a `UserError`.
     """
     quiet()
     device = _device(source.where, config.device)
     _check_size(source, kind, about)
     model, report = _loaded(source, config, kind, about, new_head=new_head)
-    # A size that does not match is an error of its own where it is not ignored.
+    # Unless ignored, a mismatched size is a separate error.
     missing = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
     if new_head:
         missing = {key for key in missing if _is_encoder(key, model.base_model_prefix)}
     if missing:
-        # They would be filled with random numbers, and the answers with them.
+        # Missing weights would be random, and so would the answers.
         raise UserError(
             f"{source.where}: checkpoint: '{source.name}' lacks the weights '{min(missing)}'; it "
             f"was not trained as {trained_as}, or is incomplete, so choose another checkpoint."
@@ -109,7 +109,7 @@ def load_weights(
 def _loaded(
     source: Source, config: Declared, kind: Any, about: Any, *, new_head: bool
 ) -> tuple[Any, Any]:
-    """Return what transformers loads, and its report of what was missing."""
+    """Return the model that transformers loads, and its report of missing weights."""
     import torch
     from transformers import GgufConfig
 
@@ -122,7 +122,7 @@ def _loaded(
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=new_head,
-            # Where peft is installed, transformers would look for an adapter of its own accord.
+            # With peft installed, transformers would look for an adapter by itself.
             adapter_kwargs={"subfolder": "none"},
             **unpacked,
             **source.arguments,
@@ -135,8 +135,7 @@ def _loaded(
 def _check_size(source: Source, kind: Any, about: Any) -> None:
     """Refuse a config that describes a far larger model than the files hold.
 
-    What is missing would be filled with random numbers before anything could be said, and take
-    more memory than there may be.
+    Missing weights would be filled with random numbers first, which may exceed memory.
     """
     if not source.local or source.gguf or getattr(about, "quantization_config", None):
         return
@@ -152,7 +151,7 @@ def _check_size(source: Source, kind: Any, about: Any) -> None:
 
 
 def skeleton(source: Source, kind: Any, about: Any) -> Any:
-    """Return a model without any weights in memory; None where it cannot be built without."""
+    """Return a model without weights in memory; None if it cannot be built without."""
     import torch
 
     try:
@@ -163,7 +162,7 @@ def skeleton(source: Source, kind: Any, about: Any) -> Any:
 
 
 def _check_finite(source: Source, model: Any) -> None:
-    """Refuse weights that are not numbers, which no answer could come of."""
+    """Refuse weights that are not finite."""
     import torch
 
     for name, weight in model.named_parameters():
@@ -177,19 +176,23 @@ def _check_finite(source: Source, model: Any) -> None:
 
 
 def _is_encoder(key: str, prefix: str) -> bool:
-    """Tell whether a weight is of the encoder itself; a pooler is part of what comes above."""
+    """Return whether a weight belongs to the encoder; a pooler is part of the head."""
     return key.startswith(f"{prefix}.") and "pooler" not in key
 
 
 def check_kind(source: Source, about: Any, *, masked: bool) -> None:
     """Refuse a checkpoint that is no masked, or no causal, language model, by its config."""
-    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+    # From here they can be had without PyTorch.
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_MASKED_LM_MAPPING,
+    )
 
     auto = "AutoModelForMaskedLM" if masked else "AutoModelForCausalLM"
     if auto in (getattr(about, "auto_map", None) or {}):
         return
     known = type(about) in (MODEL_FOR_MASKED_LM_MAPPING if masked else MODEL_FOR_CAUSAL_LM_MAPPING)
-    # Most encoders can be built as either; what was trained is what `architectures` says.
+    # Most encoders can be built as either; `architectures` says which was trained.
     other = ("ForCausalLM", "LMHeadModel") if masked else ("ForMaskedLM",)
     trained = getattr(about, "architectures", None) or []
     if known and not any(name.endswith(other) for name in trained):

@@ -1,14 +1,13 @@
-"""How an answer option continues a prompt, as token ids, and what its mass is made of.
+"""How an answer option continues a prompt as token ids, and what its mass consists of.
 
-A model generates from the ids of the prompt as they are, so the probability of a written
-form of an option is that of *its own* ids after the *prompt's own* ids. They are found by
-tokenising prompt and form together; a form that the vocabulary cannot spell is left out.
+A model generates after the ids of the prompt as they are, so the probability of a written form of
+an option is that of *its own* ids after the *prompt's own* ids. They are found by tokenising prompt
+and form together; a form that the vocabulary cannot spell is left out.
 
-Where the two would merge at the join (``:`` and ``yes`` into one token ``:yes``, or the space
-that ends a prompt into the word), the prompt's last token would be another one, which a model
-that generates was never going to take back. Then the form's ids are those it has where it
-does not merge with what stands before it, provided that they read as that form after this
-prompt; a form without such ids cannot follow this prompt.
+If the two merge at the join (``:`` and ``yes`` into one token ``:yes``, or the final space of a
+prompt into the word), the prompt's last token would change, which a generating model cannot undo.
+The form then has the ids it has where it does not merge with the preceding text, provided that they
+read as that form after this prompt; a form without such ids cannot follow this prompt.
 """
 
 from dataclasses import dataclass
@@ -21,23 +20,23 @@ from polbayes.instrument.prompts import Lexicon, claim, surfaces
 
 Ids = tuple[int, ...]
 
-# Texts that a form is put behind to see its ids where nothing merges.
+# Texts to precede a form, to find its ids without merging.
 _ANCHORS = ("", "\n", ":", "a", "1")
 
 
 @dataclass(frozen=True)
 class Continuations:
-    """The token sequences that a lexicon's options can be after one prompt."""
+    """The possible token sequences of a lexicon's options after one prompt."""
 
     sequences: tuple[Ids, ...]  # each once
-    # What has to be fed after the prompt so that every token of every sequence is predicted: the
-    # longest of the sequences without their last token.
+    # What must be fed after the prompt to predict every token of every sequence: the longest of
+    # the sequences without their last token.
     stems: tuple[Ids, ...]
     # For each sequence the index of the stem that begins with all but its last token.
     stem_of: tuple[int, ...]
-    # Dimensions option, sequence: times the probabilities of the sequences, the masses. Where a
-    # sequence begins another option's longer one, the longer one is taken out of it, so that no
-    # text is counted for two options, and none twice for one.
+    # Dimensions option, sequence: multiplied by the probabilities of the sequences, the masses. If
+    # a sequence begins another option's longer one, the longer one is subtracted, so that no text
+    # counts for two options, or twice for one.
     weights: NDArray[np.float64]
     absent: NDArray[np.bool_]  # for each option whether none of its forms can follow the prompt
 
@@ -59,7 +58,7 @@ def _continue(tokenizer: Any, prompt: str, ids: Ids, form: str) -> Ids:
     whole = encode(tokenizer, prompt + form)
     if whole[: len(ids)] == ids:
         own = whole[len(ids) :]
-        # Some tokenizers drop the letters they do not know without a word.
+        # Some tokenizers silently drop unknown letters.
         spelt = decode(tokenizer, own).strip().casefold() == form.strip().casefold()
         return own if spelt else ()
     before = decode(tokenizer, ids)

@@ -1,14 +1,14 @@
-"""Deterministic ways to write an answer: beam search and contrastive search.
+"""Deterministic decoding: beam search and contrastive search.
 
 Beam search keeps the likeliest beginnings of answers at every token; its results are sequences
-in the order of their mean log probability a token. It is the one of transformers. Contrastive
-search (Su et al., 2022) takes, of the k likeliest tokens, the one for which
+ordered by mean log probability per token. It is that of transformers. Contrastive search (Su et
+al., 2022) chooses, of the k likeliest tokens, the one that maximises
 
     (1 - alpha) * p(token | before) - alpha * max_j cos(h_token, h_j)
 
-is largest, where h are last hidden states and j are the tokens before: what is likely, and does
-not repeat the context. transformers has given it away to a repository whose code would have to
-be trusted; here it is on what transformers still has, its caches.
+where h are last hidden states and j are earlier tokens: likely, but not repeating the context.
+transformers has moved it to a repository whose code would have to be trusted; this implementation
+needs only the caches of transformers.
 
 References
 ----------
@@ -23,7 +23,7 @@ from polbayes.huggingface.tree_attention import takes
 
 
 def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best: int) -> Any:
-    """Write the `best` likeliest answers that a beam of `beams` finds after each prompt."""
+    """Return the `best` likeliest answers of a beam of `beams` after each prompt."""
     import torch
 
     with torch.inference_mode():
@@ -42,7 +42,7 @@ def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best:
 def contrastive_search(
     model: Any, ids: Any, mask: Any, *, room: int, alpha: float, k: int, ends: Sequence[int]
 ) -> list[list[int]]:
-    """Write an answer after each prompt by contrastive search."""
+    """Return an answer after each prompt by contrastive search."""
     import torch
 
     rows = len(ids)
@@ -82,7 +82,7 @@ def contrastive_search(
 
 
 def _fed(model: Any, ids: Any, mask: Any, cache: Any) -> Any:
-    """Feed tokens behind what the cache holds; `mask` covers both."""
+    """Feed tokens after those in the cache; `mask` covers both."""
     extra = {}
     if takes(model, "position_ids"):
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)

@@ -1,4 +1,4 @@
-"""Answers as tokens: what a sequence classifier is given, in training as in coding.
+"""Answers as tokens: the input of a sequence classifier, in training as in coding.
 
 Answers that are too long for the model are read in overlapping windows.
 """
@@ -20,35 +20,35 @@ SPECIAL_TOKEN = re.compile(
     r"<\|[^|<>\n]{0,40}\|>?|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad)>",
     re.IGNORECASE,
 )
-# What the tokenizer makes of a text, or of two.
+# Tokenizer output for one or two texts.
 Encoding = Mapping[str, list[int]]
 
-# The questions about a statement and an answer, each a text or two.
+# Makes the questions about a statement and an answer, each one or two texts.
 Fill = Callable[[str, str], Iterable[tuple[str, str]]]
 
-# Fewer tokens than these are no room for an answer.
+# Minimum number of tokens left for an answer.
 _LEAST = 8
 
 
 def without_markup(response: str) -> str:
-    """Return an answer as checkpoints read it: without chat markup and blanks around it."""
+    """Return an answer as checkpoints read it: without chat markup and surrounding blanks."""
     return SPECIAL_TOKEN.sub(" ", response).strip()
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A tokenizer, and how much the model behind it takes."""
+    """A tokenizer, and the token limit of its model."""
 
     tokenizer: Any  # of the checkpoint
     limit: int  # the number of tokens that the model takes
     where: str  # the key of the config that declares the checkpoint, for errors
 
     def encode(self, first: str, second: str) -> Encoding:
-        """Return the tokens of a text, or of two if the second is not empty, however many."""
+        """Return the tokens of one text, or of two if the second is not empty, of any length."""
         return dict(self.tokenizer(first, second or None, truncation=False))
 
     def plain(self, text: str) -> str:
-        """Return a text without what this tokenizer does not take for text."""
+        """Return a text without what this tokenizer treats as markup."""
         tokens = filter(str.strip, self.tokenizer.all_special_tokens)
         special = sorted(tokens, key=len, reverse=True)
         if special:
@@ -56,12 +56,11 @@ class Encoder:
         return text.encode("utf-8", "replace").decode("utf-8").strip()
 
     def answer(self, fill: Fill, statement: str, response: str) -> list[Encoding]:
-        """Return the questions about an answer, for each of its windows in turn.
+        """Return the encoded questions about an answer, for each of its windows in turn.
 
-        `fill` makes the questions about the statement that was put and an answer: a text, or two,
-        each; `response` is as from `without_markup`. Returned is window by window one encoding a
-        question, nothing where the answer is empty. A statement that leaves no room for an answer
-        is a `UserError`.
+        `fill` makes the questions about a statement and an answer, each one or two texts;
+        `response` is as from `without_markup`. There is one encoding per question and window, and
+        none for an empty answer. A statement that leaves no room for an answer is a `UserError`.
         """
         statement, text = self.plain(statement), self.plain(response)
         if not text:
@@ -103,7 +102,7 @@ class Encoder:
 
 
 def room(about: Any, tokenizer: Any, model: Any) -> int:
-    """Return how many tokens a model takes, given its config, its tokenizer and the network."""
+    """Return the token limit of a model, given its config, its tokenizer and the network."""
     return min(positions(about, model), int(tokenizer.model_max_length))
 
 
@@ -112,7 +111,7 @@ def _padded(rows: Sequence[Sequence[int]], value: int) -> list[list[int]]:
     return [[*row, *[value] * (width - len(row))] for row in rows]
 
 
-# What of a window it shares with the text on either side, so that no sentence is cut in all.
+# Share of a window that overlaps on either side, so that no sentence is cut in all of them.
 _SHARED = 0.125
 _BLANKS = " \n\t"
 
@@ -141,12 +140,12 @@ def _cut(text: str, count: int) -> list[str]:
 
 
 def _at_blank(text: str, at: int, reach: int) -> int:
-    """Move a beginning back to that of a word, if that is near."""
+    """Move a beginning back to that of a word, if one is near."""
     last = max(text.rfind(blank, max(at - reach, 0), at) for blank in _BLANKS)
     return last + 1 if last >= 0 else max(at, 0)
 
 
 def _after_blank(text: str, at: int, reach: int) -> int:
-    """Move an end on by what is shared, and to the end of a word if that is near."""
+    """Extend an end by the overlap, and to the end of a word if one is near."""
     last = max(text.rfind(blank, at, at + reach) for blank in _BLANKS)
     return last + 1 if last >= 0 else min(at + reach, len(text))

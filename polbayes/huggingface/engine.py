@@ -1,4 +1,4 @@
-"""How a causal LM is asked: with shared stretches where it can be, plainly otherwise."""
+"""Asking a causal LM: sharing stretches of prompts if possible, plainly otherwise."""
 
 import logging
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from polbayes.huggingface.tree_attention import takes
 
 _log = logging.getLogger("polbayes")
 
-# What a model calls the number of tokens that it looks back; no prompt is shared beyond it.
+# Config keys for the attention window; no longer prompts are shared.
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")
 
-# Tokens in a pass of the trial: enough for attention in several parts.
+# Tokens in a trial pass: enough for attention in several parts.
 _TRIAL = 128
 
 
 class Passes:
-    """Chooses the way that is right for a causal LM and its prompts."""
+    """Chooses how to feed prompts to a causal LM."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], pad: int, rows: int | None) -> None:
         self._model = model
@@ -34,20 +34,20 @@ class Passes:
 
     @property
     def plain(self) -> PlainPass:
-        """The way that feeds every prompt whole."""
+        """Feeds every prompt whole."""
         return self._plain
 
     def choose(self, longest: int) -> SharedPass | PlainPass:
-        """Return the way to ask where no prompt with its answer has more tokens than `longest`."""
+        """Return how to feed prompts that have, with answers, at most `longest` tokens."""
         return self._shared if longest <= self._window and self.can_share else self._plain
 
     @cached_property
     def can_share(self) -> bool:
-        """Whether the model gives the same answers where prompts share stretches.
+        """Whether the model gives the same answers if prompts share stretches.
 
-        It is asked about random tokens in both ways: a model that does not know position ids
-        or masks of one's own, that keeps something else than keys and values, or that takes
-        the place in a pass for the place in a prompt, answers otherwise, or not at all.
+        Random tokens are fed both ways: a model that ignores position ids or custom masks, that
+        caches anything but keys and values, or that confuses positions in a pass with positions in
+        a prompt, differs or fails.
         """
         if not (takes(self._model, "position_ids") and takes(self._model, "past_key_values")):
             return False
@@ -64,12 +64,12 @@ class Passes:
 
 
 def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tuple[int, int, int]]]:
-    """Return random sequences that fill two passes, and what is read of a few of them."""
+    """Return random sequences that fill two passes, and what to read from a few of them."""
     about = model.config.get_text_config()
     length = min(longest, positions(about, model))
     random = np.random.default_rng(0)
     drawn = random.integers(about.vocab_size, size=(2 + 4 * portion // length, length))
-    # All begin alike, and every second one is like the one before it up to the middle.
+    # All share a beginning, and every second one is like its predecessor up to the middle.
     drawn[:, : length // 4] = drawn[0, : length // 4]
     drawn[1::2, : length // 2] = drawn[: len(drawn) // 2 * 2 : 2, : length // 2]
     sequences = sorted(tuple(row) for row in drawn.tolist())

@@ -1,16 +1,16 @@
-"""What transformers and the hub raise and print, as one sentence or not at all."""
+"""Errors and messages of transformers and the hub as one sentence, or suppressed."""
 
 from polbayes.errors import UserError
 from polbayes.huggingface.portions import out_of_memory
 from polbayes.huggingface.source import Source
 
-# What is before a full stop is an abbreviation if it is not longer.
+# A word before a full stop is an abbreviation if it is not longer.
 _SHORT = 20
 _RULES = " Rules alone read answers without a checkpoint: coding.coders=[lexical] '~coding.models'."
 
 
 def quiet() -> None:
-    """Keep bars, advice and retries of transformers and the hub out of our own progress bars."""
+    """Keep bars, advice and retries of transformers and the hub out of our progress bars."""
     import logging
 
     from transformers.utils import logging as of_transformers
@@ -21,7 +21,7 @@ def quiet() -> None:
 
 
 def unusable(source: Source, error: Exception, part: str) -> UserError:
-    """Turn what transformers raised into one sentence."""
+    """Turn an error of transformers into one sentence."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -74,7 +74,7 @@ def _unusable_weights(where: str, source: Source, error: Exception) -> UserError
 
 
 def reason_of(error: Exception) -> str:
-    """Return the first sentence of what an exception says, without its full stop."""
+    """Return the first sentence of an exception's message, without its full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     first, stop, _ = lines[0].partition(". ")
     return (first if stop and len(first) > _SHORT else lines[0]).rstrip(". ")

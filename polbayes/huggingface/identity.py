@@ -1,7 +1,7 @@
-"""What tells one checkpoint from another: its weights, and what else its answers depend on.
+"""The identity of a checkpoint: its weights, and what else its answers depend on.
 
 Weights are digested whole. Large files are digested once: the digest is kept in the user's cache
-under the file's path, size, time of change and inode. A checkpoint on the hub is known by its
+under the file's path, size, change time and inode. A checkpoint on the hub is identified by its
 commit.
 """
 
@@ -18,23 +18,23 @@ from polbayes.errors import UserError
 from polbayes.huggingface.locate import Declared, locate
 from polbayes.huggingface.source import Source
 
-# From this size on the digest of a file is kept.
+# Digests of files from this size on are kept.
 _LARGE = 1 << 26
 _TEXT = (".json", ".jinja", ".txt", ".py")
 _VOCABULARY = (".model", ".tiktoken", ".vocab", ".spm", ".bpe", ".codes")
 _SUFFIXES = (*_TEXT, *_VOCABULARY)
-# What is in a checkpoint's folder and determines no answer.
+# Files in a checkpoint's folder that do not determine answers.
 _NOT_ASKED = ("README", "LICENSE", "NOTICE")
 _BESIDE_GGUF = ("tokenizer", "generation_config", "chat_template", "special_tokens", "added_tokens")
 
 
 def weights_digest(config: Declared) -> str:
-    """Return `source_digest` of what a respondent declares."""
+    """Return the `source_digest` of a declared checkpoint."""
     return source_digest(locate("checkpoint", config))
 
 
 def files_digest(config: Declared) -> str:
-    """Return `other_digest` of what a respondent declares."""
+    """Return the `other_digest` of a declared checkpoint."""
     return other_digest(locate("checkpoint", config))
 
 
@@ -53,7 +53,7 @@ def checkpoint_digest(where: Path) -> str:
 
 
 def source_digest(source: Source) -> str:
-    """Return a digest of the weights, those of an adapter included; empty for those of the hub."""
+    """Return a digest of the weights, including an adapter's; empty for the hub."""
     folder, own = Path(source.location), ""
     if source.local:
         own = _weights([folder / source.gguf] if source.gguf else _safetensors(folder))
@@ -88,7 +88,7 @@ def _about(folder: Path, *, beside_gguf: bool = False) -> str:
     """Return a digest of the files that determine answers, other than the weights."""
     paths = folder.rglob("*")
     if beside_gguf:
-        # The folder of a GGUF file may be any, and the file has most of it in itself.
+        # A GGUF file may be in any folder, and contains most of this itself.
         paths = (path for path in folder.glob("*") if path.name.startswith(_BESIDE_GGUF))
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(paths):
@@ -109,7 +109,7 @@ def _commit(source: Source) -> str:
 
 
 def _large(path: Path) -> str:
-    """Return the digest of a large file, which is looked up where it was made before."""
+    """Return the digest of a large file, from the cache if possible."""
     about = path.stat()
     key = f"{path.resolve()}:{about.st_size}:{about.st_mtime_ns}:{about.st_ino}"
     cache = _cache()

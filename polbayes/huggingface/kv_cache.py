@@ -1,7 +1,7 @@
-"""A cache of keys and values with room for more, which writes them in place.
+"""A cache of keys and values with spare room, written in place.
 
-The library's own grows by copying itself at every token, which is two fifths of the time that
-it takes to write a batch of answers on a CPU. Importing this module imports transformers.
+The library's cache copies itself at every token, which takes two fifths of the time of generating a
+batch of answers on a CPU. Importing this module imports transformers.
 """
 
 from typing import Any

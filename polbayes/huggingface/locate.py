@@ -1,6 +1,6 @@
 """Finding a checkpoint: a folder, a GGUF file, an adapter, an embedded model, or one on the hub.
 
-What is on this machine is looked at as far as that is possible without loading it.
+Local files are checked as far as possible without loading them.
 """
 
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ _EMBEDDED = "embedded:"
 
 
 class Declared(Protocol):
-    """What the config says about any checkpoint."""
+    """The common config keys of checkpoints."""
 
     checkpoint: str
     revision: str | None
@@ -29,10 +29,10 @@ class Declared(Protocol):
 
 
 def locate(name: str, config: Declared, *, under: str = "respondents") -> Source:
-    """Find out where a checkpoint is.
+    """Find a checkpoint.
 
-    `under` is the key of the config that the declaration is under; empty where `name` is all of it.
-    A file, folder or embedded model that is missing, cut off or of another format is refused, and
+    `under` is the config key that contains the declaration; empty if `name` is the whole key. A
+    file, folder or embedded model that is missing, truncated or of another format is refused, and
     so is one whose package is missing.
     """
     where = f"{under}.{name}" if under else name

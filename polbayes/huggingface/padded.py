@@ -1,4 +1,4 @@
-"""A causal LM asked with padded batches of whole prompts: what works with every model."""
+"""A causal LM asked in padded batches of whole prompts, which works with every model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -14,13 +14,13 @@ from polbayes.huggingface.tree_attention import takes, token_log_probabilities
 
 _ROWS = 16
 
-# How far log probabilities may be apart, on average, that should be the same. What is wrong is
-# off by tenths and more.
+# Mean difference allowed between log probabilities that should be equal. Errors are tenths or
+# more.
 _TOLERANCE = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 1e-1}
 
 
 def tolerance(model: Any) -> float:
-    """Return how far apart, on average, a model's equal log probabilities may be."""
+    """Return the mean difference allowed between equal log probabilities of a model."""
     return _TOLERANCE[str(model.dtype).removeprefix("torch.")]
 
 
@@ -31,13 +31,13 @@ class PlainPass:
         self._model = model
         self._pad = pad
         self._rows = Portion(rows or _ROWS)
-        # The checkpoint's own defaults (penalties, top-p, ...) would change what is sampled.
+        # The checkpoint's own defaults (penalties, top-p, ...) would change the samples.
         defaults = type(model.generation_config)
         model.generation_config = defaults(pad_token_id=pad, eos_token_id=list(ends) or None)
 
     @cached_property
     def can_pad(self) -> bool:
-        """Whether prompts of several lengths may be fed together."""
+        """Whether prompts of different lengths may be fed together."""
         import torch
 
         if not takes(self._model, "position_ids"):
@@ -60,7 +60,7 @@ class PlainPass:
 
         def work(rows: Sequence[int]) -> None:
             here = [(k, n) for k, row in enumerate(rows) for n in of_sequence[fed[row]]]
-            # Places are counted from the end, as rows are padded on the left.
+            # Positions count from the end, as rows are padded on the left.
             back = [len(fed[rows[k]]) - reads[n][1] for k, n in here]
             logits = self._logits([fed[row] for row in rows], max(back))
             at = [(k + 1) * max(back) - places for (k, _), places in zip(here, back, strict=True)]
@@ -74,7 +74,7 @@ class PlainPass:
     def continued(
         self, prompts: Sequence[Ids], seeds: Sequence[int], room: Sequence[int], sampler: Sampler
     ) -> list[list[int]]:
-        """Write on after each prompt, to the end of the answer or until there is no more room."""
+        """Generate after each prompt, to the end of the answer or the limit."""
         answers: list[list[int]] = [[] for _ in prompts]
 
         def work(rows: Sequence[int]) -> None:
@@ -95,7 +95,7 @@ class PlainPass:
         room: Sequence[int],
         search: Callable[[Any, Any, Any, int], Sequence[Any]],
     ) -> Mapping[Ids, Any]:
-        """Write on after each different prompt by a search that depends on nothing else."""
+        """Search for an answer after each distinct prompt, which determines it."""
         rooms = dict(zip(prompts, room, strict=True))
         different = list(rooms)
         found: dict[Ids, Any] = {}
@@ -113,7 +113,7 @@ class PlainPass:
     def _over(
         self, rows: Sequence[int], lengths: Sequence[int], work: Callable[[list[int]], None]
     ) -> None:
-        """Do the work for all rows, with rows of similar length together, longest first."""
+        """Do the work for all rows, grouped by similar length, longest first."""
         order = sorted(rows, key=lambda n: -lengths[n])
         alike = [order] if self.can_pad else _by_length(order, lengths)
         for group in alike:
@@ -133,7 +133,7 @@ class PlainPass:
         return torch.as_tensor(ids, device=device), torch.as_tensor(mask, device=device)
 
     def _logits(self, prompts: Sequence[Ids], keep: int) -> Any:
-        """Return the last `keep` places' logits (row, place, token), as 32-bit floats."""
+        """Return the logits of the last `keep` positions (row, position, token) as float32."""
         import torch
 
         ids, mask = self._padded(prompts)

@@ -1,4 +1,4 @@
-"""How much goes through a model at once: as much as memory takes, less where it ran out."""
+"""How much goes through a model at once: as much as memory allows, less after it ran out."""
 
 import gc
 import os
@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# The share of the free memory that one forward pass may plan with.
+# Share of the free memory that one forward pass may use.
 _SHARE = 0.5
 
 
 class Portion:
-    """How many things are taken at once, at first `size`; halved for good when memory runs out."""
+    """How many things to process at once, initially `size`; halved when memory runs out."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -32,7 +32,7 @@ class Portion:
                 if not out_of_memory(error) or stop - start == 1:
                     raise
                 self.size = (stop - start) // 2
-            # Outside of the handler: the traceback no longer keeps the failed pass in memory.
+            # Outside the handler, so that the traceback no longer keeps the failed pass in memory.
             if len(results) > before:
                 start = stop
             else:
@@ -53,7 +53,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def release() -> None:
-    """Give memory that nothing uses back to the device."""
+    """Return unused memory to the device."""
     import torch
 
     gc.collect()
@@ -77,13 +77,13 @@ def _free(device: Any) -> int:
     if device.type == "mps":
         used = torch.mps.driver_allocated_memory()
         return max(0, int(torch.mps.recommended_max_memory()) - int(used))
-    # Not every system says what is free: there, a quarter of a small machine.
+    # Not every system reports free memory; assume a quarter of a small machine.
     known = {"SC_AVPHYS_PAGES", "SC_PAGE_SIZE"} <= set(getattr(os, "sysconf_names", ()))
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else 1 << 31
 
 
 def kept_bytes(model: Any) -> int:
-    """Return about how many bytes the keys and values of a token take while others are added."""
+    """Return about how many bytes the keys and values of a token take."""
     about = model.config.get_text_config()
     heads = getattr(about, "num_attention_heads", None) or 1
     groups = getattr(about, "num_key_value_heads", None) or heads
@@ -92,7 +92,7 @@ def kept_bytes(model: Any) -> int:
 
 
 def step_bytes(model: Any) -> int:
-    """Return about how many bytes it takes to feed a token and to read what may follow it."""
+    """Return about how many bytes it takes to feed a token and read its logits."""
     about = model.config.get_text_config()
     hidden = 16 * getattr(about, "hidden_size", 0) * model.dtype.itemsize
     return int(hidden + 12 * getattr(about, "vocab_size", 1))

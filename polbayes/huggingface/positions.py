@@ -1,18 +1,18 @@
-"""How many tokens a model takes: what its config says, and what its tables of positions hold."""
+"""The token limit of a model, from its config and its position tables."""
 
 from typing import Any
 
-# What configs call the number of positions.
+# Config keys for the number of positions.
 _DECLARED = ("max_position_embeddings", "max_seq_len")
-# What models call a table of positions.
+# Names of position tables in models.
 _TABLES = ("position_embeddings", "embed_positions", "positions_embed", "wpe")
 UNLIMITED = 1 << 30
 
 
 def positions(about: Any, model: Any) -> int:
-    """Return how many tokens a model takes by its config `about`; `UNLIMITED` where nothing says.
+    """Return the token limit of a model by its config `about`; `UNLIMITED` if unknown.
 
-    The network may be without weights; None where it cannot be built without.
+    The network may lack weights; None if it cannot be built without.
     """
     text = about.get_text_config()
     declared = [getattr(text, name, None) for name in _DECLARED]
@@ -24,10 +24,10 @@ def positions(about: Any, model: Any) -> int:
 
 
 def _unused(table: Any) -> int:
-    """Return how many of a table's rows stand before the first position."""
+    """Return how many rows of a table precede the first position."""
     offset = getattr(table, "offset", None)
     if isinstance(offset, int):
         return offset
-    # Models such as RoBERTa begin to count positions after the padding's.
+    # Models such as RoBERTa count positions from after the padding's.
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1

@@ -1,9 +1,9 @@
-"""Sampling that depends on nothing but the cell: top-k and top-p with noise that is a hash.
+"""Sampling that depends on the cell only: top-k and top-p with noise from a hash.
 
-The largest of ``logit / temperature + Gumbel noise`` is a draw from the softmax (the Gumbel-max
-trick), so that greedy decoding over noisy logits samples. The noise is a pure function of the
-cell's seed, the step and the token id, and not of the state of a generator: a cell gets the
-same answer in any batch, in any order, and after resuming.
+The maximum of ``logit / temperature + Gumbel noise`` is a draw from the softmax (the Gumbel-max
+trick), so greedy decoding over noisy logits samples. The noise is a pure function of the cell's
+seed, the step and the token id, not of a generator's state: a cell gets the same answer in any
+batch, in any order, and after resuming.
 """
 
 from collections.abc import Sequence
@@ -51,14 +51,14 @@ class Sampler:
 
     top_k: int  # how many of the likeliest tokens are drawn from; 0 for all
     temperature: float  # what logits are divided by; at 0 the likeliest token is taken
-    # Of these, the likeliest that together have this probability are drawn from, in (0, 1].
+    # The likeliest of these that together have this probability are eligible, in (0, 1].
     top_p: float = 1.0
 
     def draw(self, logits: Any, seeds: ArrayLike, step: int) -> NDArray[np.int64]:
         """Return one token per row of logits (row, token of the vocabulary).
 
-        There is one seed per row, and `step` is how many tokens were drawn before. Logits that are
-        no numbers are a ValueError.
+        There is one seed per row; `step` is the number of tokens drawn before. Logits that are NaN
+        are a ValueError.
         """
         import torch
 
@@ -75,7 +75,7 @@ class Sampler:
 
 
 def nucleus(values: NDArray[np.float64], top_p: float) -> NDArray[np.float64]:
-    """Leave the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020)."""
+    """Keep the smallest set of candidates that reaches `top_p` (Holtzman et al., 2020)."""
     if top_p >= 1:
         return values
     mass = np.exp(values - values[:, :1])
@@ -85,7 +85,7 @@ def nucleus(values: NDArray[np.float64], top_p: float) -> NDArray[np.float64]:
 
 
 class SampledOnly:
-    """A logits processor that leaves one token per row: the one drawn after the padded prompts."""
+    """A logits processor that keeps one token per row: the one drawn after padded prompts."""
 
     def __init__(self, sampler: Sampler, seeds: Sequence[int], start: int) -> None:
         self._sampler = sampler

@@ -15,17 +15,17 @@ from polbayes.huggingface.identity import other_digest, source_digest
 from polbayes.huggingface.locate import locate
 from polbayes.huggingface.trained import trained_as
 
-UNDER = "coding.models"
+_UNDER = "coding.models"
 
 
 class SequenceClassifier:
-    """A sequence classifier, whose weights are loaded when they are first needed.
+    """A sequence classifier, whose weights are loaded on first use.
 
-    `name` is the coder's, and `under` the key of the config that it is declared under, for errors;
-    `config` names the checkpoint, dtype, device and the size of batches.
+    `name` is the coder's, and `under` the config key it is declared under, for errors; `config` has
+    the checkpoint, dtype, device and batch size.
     """
 
-    def __init__(self, name: str, config: CoderConfig, *, under: str = UNDER) -> None:
+    def __init__(self, name: str, config: CoderConfig, *, under: str = _UNDER) -> None:
         self._config = config
         self._source = locate(name, config, under=under)
         self._about = checkpoint.load_config(self._source)
@@ -36,7 +36,7 @@ class SequenceClassifier:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the logits of a text, as values that JSON can hold."""
+        """Everything that determines the logits of a text, as JSON values."""
         files = {"files": other_digest(self._source)} if self._source.local else {}
         return {
             "checkpoint": self._config.checkpoint,
@@ -49,14 +49,14 @@ class SequenceClassifier:
         }
 
     def encoder(self) -> Encoder:
-        """Return what turns texts into this model's tokens."""
+        """Return the encoder of texts as this model's tokens."""
         return self._load()[0]
 
     def logits(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        """Return the logits (encoding, label), which are numbers or a `UserError`."""
-        # What has no token to pad with reads one text at a time.
+        """Return the logits (encoding, label); a `UserError` if they are not finite."""
+        # Without a padding token texts are read one at a time.
         size = 1 if self.encoder().tokenizer.pad_token_id is None else self._config.batch_size
-        # Batches of texts of about the same length waste little on padding.
+        # Batches of similar lengths need little padding.
         order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n]["input_ids"]))
         out = np.empty((len(encodings), len(self.labels)), dtype=np.float32)
         for start in range(0, len(order), size):
@@ -104,7 +104,7 @@ class SequenceClassifier:
         return self._loaded
 
     def close(self) -> None:
-        """Free the weights; they are loaded again when they are needed."""
+        """Free the weights; they are loaded again on next use."""
         import gc
 
         import torch

@@ -1,4 +1,4 @@
-"""The weight files of a checkpoint's folder: which are loaded, and whether they are whole."""
+"""The weight files of a checkpoint's folder: which are loaded, and whether they are complete."""
 
 import json
 import math
@@ -11,12 +11,12 @@ from polbayes.errors import UserError
 _ONE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-# What a safetensors file begins with: the length of its header, as an integer of 8 bytes.
+# A safetensors file begins with the length of its header, an integer of 8 bytes.
 _LENGTH = 8
 
 
 def has_weights(folder: Path) -> bool:
-    """Return whether a folder has the weights of a whole model, under their usual names."""
+    """Return whether a folder has the weights of a whole model under the usual names."""
     return (folder / _ONE).is_file() or (folder / _INDEX).is_file()
 
 
@@ -30,7 +30,7 @@ def check_weights(where: str, folder: Path) -> None:
 
 
 def count_weights(folder: Path) -> int:
-    """Return how many numbers the weight files of a folder hold."""
+    """Return the number of weights in the files of a folder."""
     said = f"the folder '{folder}'"
     return sum(_elements(said, path) for path in _loaded(said, folder))
 
@@ -71,7 +71,7 @@ def _loaded(said: str, folder: Path) -> Sequence[Path]:
 
 
 def _elements(said: str, path: Path) -> int:
-    """Return how many numbers a file holds; refuse one that is not whole."""
+    """Return the number of weights in a file; refuse an incomplete one."""
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -93,7 +93,7 @@ def _elements(said: str, path: Path) -> int:
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """Return what a JSON file holds; nothing where it is missing, or no object."""
+    """Return the object in a JSON file; empty if it is missing or not an object."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, RecursionError, ValueError):

@@ -1,4 +1,4 @@
-"""A causal LM asked so that prompts share what they begin with, and runs a whole prompt."""
+"""A causal LM asked so that prompts share beginnings, and runs a whole prompt."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,8 +12,8 @@ from polbayes.huggingface.sampling import Sampler
 from polbayes.huggingface.tree_attention import Layers, TreePass, forward, token_log_probabilities
 from polbayes.huggingface.trie import build
 
-# Tokens in one pass of prompts, and answers written at once. On a CPU more of them cost more
-# memory than they save time (benchmarks/engine.py).
+# Tokens in one pass of prompts, and answers generated at once. On a CPU more need more memory
+# without saving time (benchmarks/engine.py).
 _TOKENS = {"cpu": 512}
 _ROWS = {"cpu": 64}
 _MOST_TOKENS, _MOST_ROWS = 2048, 512
@@ -22,7 +22,7 @@ _WORTH_KEEPING = 0.85
 
 
 class SharedPass:
-    """Feeds every shared stretch of prompts once, to a causal LM that can be asked this way."""
+    """Feeds every shared stretch of prompts once, to a causal LM that supports it."""
 
     def __init__(self, model: Any, *, ends: Sequence[int], rows: int | None) -> None:
         self._model = model
@@ -76,7 +76,7 @@ class SharedPass:
     def continued(
         self, prompts: Sequence[Ids], seeds: Sequence[int], room: Sequence[int], sampler: Sampler
     ) -> list[list[int]]:
-        """Write on after each prompt, to the end of the answer or until there is no more room."""
+        """Generate after each prompt, to the end of the answer or the limit."""
         import torch
 
         order = sorted(range(len(prompts)), key=lambda n: prompts[n])
@@ -125,12 +125,12 @@ class SharedPass:
             going &= ~np.isin(drawn, self._ends) & (step + 1 < room[rows])
             if not going.any():
                 break
-            # Leaving out finished rows copies the others: not for the sake of a few.
+            # Dropping finished rows copies the others, so it is not done for a few.
             if going.mean() <= _WORTH_KEEPING:
                 cache.batch_select_indices(torch.as_tensor(np.flatnonzero(going), device=device))
                 rows, drawn, going = rows[going], drawn[going], going[going]
             seen = np.arange(width + step + 1) >= (width - lengths[rows])[:, None]
-            # A row that is finished is fed on, at its last place.
+            # A finished row is still fed, at its last position.
             positions = lengths[rows] + np.minimum(step, room[rows] - 1)
             logits = forward(
                 self._model,
@@ -143,7 +143,7 @@ class SharedPass:
         return answers
 
     def _prefilled(self, prompts: Sequence[Ids]) -> tuple[Any, Layers]:
-        """Feed sorted prompts, and return what it takes to go on with each."""
+        """Feed sorted prompts, and return what generation after each needs."""
         import torch
 
         trie = build(prompts)

@@ -1,4 +1,4 @@
-"""Where a checkpoint is."""
+"""The location of a checkpoint."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """Where a checkpoint is."""
+    """The location of a checkpoint."""
 
     where: str  # the key of the config that declares it, for errors
     location: str  # folder, or name of a model on the hub; for an adapter, of its base model
@@ -18,14 +18,14 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the checkpoint is called in an error."""
+        """Its name in errors."""
         if self.adapter:
             return f"{self.location}' with the adapter '{self.adapter}"
         return f"{self.location}/{self.gguf}" if self.gguf else self.location
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every ``from_pretrained`` is given."""
+        """Arguments of every ``from_pretrained``."""
         one_file = {"gguf_file": self.gguf} if self.gguf else {}
         return {
             "revision": None if self.local else self.revision,

@@ -1,27 +1,27 @@
-"""What a classifier that was trained here says about itself in its ``config.json``."""
+"""The description of a classifier trained here in its ``config.json``."""
 
 import math
 from dataclasses import dataclass
 
 from polbayes.errors import UserError
 
-# The key of a checkpoint's config.json under which a classifier trained here says `Trained`.
+# The key of `Trained` in a checkpoint's config.json.
 TRAINED = "polbayes"
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a classifier that was trained here says about itself."""
+    """The description of a classifier trained here."""
 
-    # Templates of what it was given; both empty where it does not say.
+    # Templates of its input; both empty if not recorded.
     text: str = ""
     pair: str = ""
-    # Makes it as sure as it is right: above 1 less sure than it is by itself, below 1 surer.
+    # Calibrates it: above 1 lowers its confidence, below 1 raises it.
     temperature: float = 1.0
 
 
 def trained_as(where: str, about: object) -> Trained:
-    """Read what a checkpoint's config says of its training; the defaults where it says nothing."""
+    """Read a checkpoint's record of its training; the defaults if there is none."""
     said = getattr(about, TRAINED, None)
     if said is None:
         return Trained()

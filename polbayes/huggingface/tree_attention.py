@@ -1,9 +1,8 @@
-"""Forward passes in which token sequences share what they begin with.
+"""Forward passes in which token sequences share beginnings.
 
-The sequences are a trie whose nodes are fed once each, packed one after another without
-padding: a mask lets every token see its own earlier tokens and nothing else, position ids say
-how many those are, and what an earlier pass computed for the beginnings of a later one is kept
-as keys and values.
+The sequences form a trie whose nodes are fed once each, packed without padding: a mask lets every
+token see its own earlier tokens only, position ids count these, and the keys and values of earlier
+passes are kept for the beginnings of later ones.
 """
 
 import inspect
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 
 from polbayes.huggingface.trie import Ints, Trie, ancestors, visible
 
-# Tokens whose attention is computed at once (benchmarks/engine.py); elsewhere all that are fed.
+# Tokens whose attention is computed at once (benchmarks/engine.py); other layers take all.
 PART = {"cpu": 32}
 
-# Keys and values of each layer, dimensions row, head, position, dim; None where a layer reads
-# those of another one.
+# Keys and values of each layer, dimensions row, head, position, dim; None if a layer reuses those
+# of another one.
 Layers = list[tuple[Any, Any]]
 
 
@@ -30,10 +29,10 @@ def takes(model: Any, name: str) -> bool:
 
 
 def forward(model: Any, ids: Any, *, positions: Any, seen: Any, cache: Any, read: Any) -> Any:
-    """Feed tokens behind those whose keys and values are at hand."""
+    """Feed tokens after those whose keys and values are cached."""
     import torch
 
-    # Additive, because truth values mean something else to eager attention.
+    # Additive, because eager attention interprets booleans differently.
     mask = torch.zeros(seen.shape, dtype=model.dtype, device=seen.device)
     mask.masked_fill_(~seen, torch.finfo(model.dtype).min)
     only = {"logits_to_keep": read} if takes(model, "logits_to_keep") else {}
@@ -49,7 +48,7 @@ def forward(model: Any, ids: Any, *, positions: Any, seen: Any, cache: Any, read
 
 
 def token_log_probabilities(logits: Any, rows: Any, tokens: Any) -> NDArray[np.float64]:
-    """Return log probabilities of tokens, from logits (row, token) in 32-bit floats."""
+    """Return log probabilities of tokens from logits (row, token) in float32."""
     import torch
 
     row = torch.as_tensor(rows, device=logits.device)
@@ -64,12 +63,12 @@ class TreePass:
     def __init__(self, model: Any, trie: Trie) -> None:
         self._model = model
         self._trie = trie
-        # Nodes whose keys and values are at hand, in ascending order.
+        # Nodes whose keys and values are cached, in ascending order.
         self._columns: Ints = np.empty(0, dtype=np.int64)
         self._layers: Layers = []
 
     def run(self, start: int, stop: int, read: Ints) -> Any:
-        """Feed the nodes from `start` to before `stop`; all before must have been fed."""
+        """Feed the nodes from `start` to before `stop`; all earlier ones must have been fed."""
         import torch
         from transformers import DynamicCache
 
@@ -78,7 +77,7 @@ class TreePass:
         path = ancestors(self._trie, start)
         columns = np.concatenate([path, nodes])
         seen = visible(self._trie, columns, nodes)
-        # The rest is not looked at again, even if memory runs out and the stretch is fed anew.
+        # The rest is not needed again, even if memory runs out and the stretch is fed anew.
         self._columns, self._layers = path, self.cached([path]) if len(path) else []
         cache: Any = DynamicCache(self._layers)
         with self._attention(columns, start, stop):
@@ -95,7 +94,7 @@ class TreePass:
         return logits[0]
 
     def _attention(self, columns: Ints, start: int, stop: int) -> AbstractContextManager[Any]:
-        """Return within what a stretch is fed, given the nodes whose keys are at hand then."""
+        """Return the context for feeding a stretch, given the nodes with cached keys."""
         import torch
 
         from polbayes.huggingface.block_attention import NarrowAttention

@@ -1,8 +1,7 @@
-"""Token sequences as a tree in which every shared beginning stands once.
+"""Token sequences as a tree in which every shared beginning occurs once.
 
-Nodes are in the order in which a reader of the sorted sequences meets them (preorder), so that a
-node comes after its ancestors, and the ancestors of all nodes from some place on that stand
-before it are ancestors of the node at that place.
+Nodes are in preorder of the sorted sequences, so that a node comes after its ancestors, and the
+ancestors of later nodes that precede a node are ancestors of that node, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,10 +15,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Trie:
-    """Token sequences that share their beginnings.
+    """Token sequences that share beginnings.
 
-    Each node has its token, the node before it (-1 for none) and how many are before it; `paths`
-    are the nodes of each sequence, from the first token to the last.
+    Each node has its token, its parent (-1 for none) and its depth; `paths` are the nodes of each
+    sequence from the first token to the last.
     """
 
     tokens: Ints
@@ -65,7 +64,7 @@ def build(sequences: Sequence[Sequence[int]]) -> Trie:
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many tokens two sequences begin with alike."""
+    """Return the length of the common beginning of two sequences."""
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:
@@ -85,11 +84,11 @@ def ancestors(trie: Trie, node: int) -> Ints:
 
 
 def visible(trie: Trie, columns: Ints, nodes: Iterable[int]) -> NDArray[np.bool_]:
-    """Return which tokens each node may look at: itself and its ancestors."""
+    """Return which tokens each node may attend to: itself and its ancestors."""
     chosen = np.asarray(nodes, dtype=np.int64)
     cached = len(columns) - len(chosen)
     parents = trie.parents[chosen]
-    # Preorder: what is not in the stretch itself is at the end of the path before it.
+    # Preorder: ancestors outside the stretch are at the end of the path before it.
     at = np.searchsorted(columns, parents)
     seen = np.zeros((len(chosen), len(columns)), dtype=bool)
     for row in range(len(chosen)):

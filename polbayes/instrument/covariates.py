@@ -28,7 +28,7 @@ _TAKEN = frozenset(
         *_BUILT_IN,
         *("statement", "kind", "keying", "dimension", "direction", "instrument", "section"),
         *("source", "points", "axis", "answer_level", "prefix_text", "prefix_answer"),
-        "prefix_options",
+        *("prefix_options", "prefix_context"),
         *("topic", "administration"),
         *("option", "option_stance", "stance_class", "status", "completion", "truncated"),
         *("option_prob", "p_agree", "p_disagree", "r_plus", "stance", "stance_prob", "rating"),

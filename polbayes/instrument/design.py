@@ -15,6 +15,7 @@ from polbayes.instrument.covariates import attribute_coordinates, check_distinct
 from polbayes.instrument.dimensions import dimension_coordinates, together
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.instrument.scales import AGREE_FIRST
 
 # Before the id of a wording, where it is the name of a kind, too.
 _ID = "id:"
@@ -62,6 +63,7 @@ def design(
     variants: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     runs: int = 1,
+    seed: int = 0,
 ) -> xr.Dataset:
     """Lay out every cell that will be asked.
 
@@ -79,6 +81,8 @@ def design(
         Ids of the items to ask; all by default.
     runs
         Independent repetitions, from 1 to 32767.
+    seed
+        Fixes the order of options where a prefix has one that differs by cell.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def design(
         **{name: (("item", "variant"), values) for name, values in texts.items()},
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
-        **_prefix_options(prefixes),
+        **_of_prefixes(prefixes),
         **{name: ("item", values) for name, values in _of_items(chosen).items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
@@ -124,6 +128,9 @@ def design(
             [item.weights for _, item in chosen],
         ),
     }
+    coords |= _orders(prefixes, coords, seed)
+    scales = {p.scale.points if p.scale else () for p in prefixes}
+    points = {"rating_points": "; ".join(*scales)} if len(scales) == 1 and any(scales) else {}
     return xr.Dataset(
         {"status": (CELL_DIMS, status, flag_attributes("status"))},
         coords={name: _strings(value) for name, value in coords.items()},
@@ -131,14 +138,44 @@ def design(
             "title": "Answers of language models to political statements",
             "Conventions": "CF-1.11",
             "instruments": "; ".join(f"{i.id}: {i.title}. {i.citation}" for i in instruments),
+            **points,
         },
     )
 
 
-def _prefix_options(prefixes: Sequence[Prefix]) -> dict[str, Any]:
-    """Return the coordinate of what letters and numbers stand for, if there are any."""
-    texts = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
-    return {"prefix_options": ("prefix", texts)} if any(texts) else {}
+def _of_prefixes(prefixes: Sequence[Prefix]) -> dict[str, Any]:
+    """Return as JSON what letters stand for, and system prompts and turns, where there are any."""
+    options = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
+    given = [{"system": p.system, "turns": p.turns} for p in prefixes]
+    contexts = [json.dumps(one) if any(one.values()) else "" for one in given]
+    every = {"prefix_options": options, "prefix_context": contexts}
+    return {name: ("prefix", texts) for name, texts in every.items() if any(texts)}
+
+
+def _orders(prefixes: Sequence[Prefix], coords: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return for each cell the options in its order as JSON, and whether agreement is first."""
+    if not any(prefix.scale for prefix in prefixes):
+        return {}
+    dims = ("item", "variant", "prefix", "run")
+    drawn = any(p.scale and p.scale.drawn for p in prefixes)
+    shape = [len(coords[dim]) if drawn or dim == "prefix" else 1 for dim in dims]
+    texts = np.full(shape, "", dtype=object)
+    first = np.full(shape, MISSING, dtype=np.int8)
+    for n, prefix in enumerate(prefixes):
+        if prefix.scale is None:
+            texts[:, :, n] = json.dumps(dict(prefix.options)) if prefix.options else ""
+            continue
+        for i, v, r in np.ndindex(shape[0], shape[1], shape[3]):
+            cell = (coords["item"][i], coords["variant"][v], prefix.prefix, int(coords["run"][r]))
+            arranged = prefix.scale.arranged(seed, *cell)
+            texts[i, v, n, r] = json.dumps(arranged)
+            first[i, v, n, r] = prefix.scale.agree_first(arranged)
+    if not drawn:
+        return {
+            "prefix_options": ("prefix", list(texts[0, 0, :, 0])),
+            AGREE_FIRST: ("prefix", first[0, 0, :, 0]),
+        }
+    return {"prefix_options": (dims, texts), AGREE_FIRST: (dims, first)}
 
 
 def _wordings(

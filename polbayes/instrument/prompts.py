@@ -1,5 +1,6 @@
 """Prefixes, templates and answer lexicons, and how a prompt is put together."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from polbayes.config.schema import TEXTS
 from polbayes.config.yaml_checks import check_keys, label, mapping, printable, text
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import checked_attributes
+from polbayes.instrument.scales import AGREE_FIRST, FIELD, Scale, listing, read_scale
 
 SHAPES = ("base", "chat", "masked")
 _FIELD = re.compile(r"\{(prefix|statement|mask|model_name)\}")
@@ -27,6 +29,25 @@ class Prefix:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     # Letters or numbers that its text has for the options, in their order, with what they mean.
     options: Mapping[str, str] = field(default_factory=dict)
+    # The system prompt, which may contain ``{model_name}``; empty for none.
+    system: str = ""
+    # Turns of a conversation before the question, each what was put and what was answered; they
+    # may contain ``{statement}`` and ``{model_name}``.
+    turns: tuple[tuple[str, str], ...] = ()
+    # Options in an order that differs by cell, which the text lists at ``{options}``.
+    scale: Scale | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """Return it as an entry of a file of prefixes has it, without its name."""
+        s = self.scale
+        said: dict[str, Any] = {
+            "system": self.system,
+            "turns": [{"user": put, "assistant": got} for put, got in self.turns],
+            "options": dict(self.options),
+            "attributes": dict(self.attributes),
+            **({"scale": list(s.points), "codes": s.codes, "order": s.order} if s else {}),
+        }
+        return {"text": self.text, "answer": self.answer, **{k: v for k, v in said.items() if v}}
 
 
 @dataclass(frozen=True)
@@ -93,18 +114,7 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
         where = f"{file}: prefix '{name}'"
         if not (name := label(name, where)) or name in found:
             raise UserError(f"{where}: must have a name that no other prefix has.")
-        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-            raise UserError(f"{where}: must have a text (an empty one for no prefix).")
-        more = {"answer", "attributes", "options", "citation", "note"}
-        check_keys(entry, {"text"}, more, where)
-        put = printable(entry["text"], f"{where}: text").strip()
-        answer = entry.get("answer", "open")
-        kinds = ("open", "likert")
-        check_known("kind of answer", answer, known=kinds, where=where)
-        own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
-        attributes = checked_attributes(own, where=f"{where}: attributes")
-        options = _options(entry.get("options") or {}, f"{where}: options")
-        found[name] = Prefix(name, put, answer, attributes, options)
+        found[name] = read_prefix(name, entry, where)
     if only is None:
         return tuple(found.values())
     if not only:
@@ -113,6 +123,41 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     if len(set(only)) < len(only):
         raise UserError("prefixes.only: a prefix is named twice.")
     return tuple(found[name] for name in only)
+
+
+def read_prefix(name: str, entry: Any, where: str) -> Prefix:
+    """Check one entry of a file of prefixes; `where` is what errors call it."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+        raise UserError(f"{where}: must have a text (an empty one for no prefix).")
+    more = {"answer", "attributes", "options", "system", "turns", "citation", "note"}
+    more |= {"scale", "codes", "order"}
+    check_keys(entry, {"text"}, more, where)
+    answer = entry.get("answer", "open")
+    check_known("kind of answer", answer, known=("open", "likert"), where=where)
+    own = mapping(entry.get("attributes") or {}, f"{where}: attributes")
+    prefix = Prefix(
+        name,
+        printable(entry["text"], f"{where}: text").strip(),
+        answer,
+        checked_attributes(own, where=f"{where}: attributes"),
+        _options(entry.get("options") or {}, f"{where}: options"),
+        text(entry["system"], f"{where}: system") if entry.get("system") else "",
+        _turns(entry.get("turns") or [], f"{where}: turns"),
+        read_scale(entry, where),
+    )
+    if prefix.scale is not None and AGREE_FIRST in prefix.attributes:
+        raise UserError(
+            f"{where}: attributes: '{AGREE_FIRST}' is what the order of the scale says."
+        )
+    return prefix
+
+
+def _turns(given: Any, where: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, list):
+        raise UserError(f"{where}: must be a list of turns, each with 'user' and 'assistant'.")
+    for turn in given:
+        check_keys(mapping(turn, where), {"user", "assistant"}, set(), where)
+    return tuple((text(t["user"], where), text(t["assistant"], where)) for t in given)
 
 
 def prefix_file(name: str) -> Path:
@@ -167,18 +212,53 @@ def load_lexicon(name: str) -> Lexicon:
 
 
 def render(
-    template: str, *, prefix: str, statement: str, model_name: str = "", mask: str = ""
+    template: str,
+    *,
+    prefix: str,
+    statement: str,
+    model_name: str = "",
+    mask: str = "",
+    options: Mapping[str, str] | None = None,
 ) -> str:
     """Put one prompt together (the user's turn, for a chat model).
 
     The template has the fields ``{prefix}``, ``{statement}`` and ``{mask}``. A line break follows
-    the prefix, which may have the field ``{model_name}``, unless it is empty. Braces in the
-    statement are left alone.
+    the prefix, which may have the field ``{model_name}``, unless it is empty, and ``{options}``,
+    where `options` are listed. Braces in the statement are left alone.
     """
-    put = prefix.replace("{model_name}", model_name)
+    put = prefix.replace(FIELD, listing(options)) if options else prefix
+    put = put.replace("{model_name}", model_name)
     values = {"prefix": f"{put}\n" if put else "", "statement": statement, "mask": mask}
     # One pass, so that a field's name inside a statement stays as it is.
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def in_context(
+    context: Mapping[str, Any], *, statement: str, model_name: str
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the system prompt and the turns that a prefix's ``prefix_context`` stands for."""
+    values = {"statement": statement, "model_name": model_name}
+
+    def put(text: str) -> str:
+        return _FIELD.sub(lambda match: values.get(match[1], match[0]), text)
+
+    turns = tuple((put(user), put(assistant)) for user, assistant in context.get("turns", ()))
+    return put(context.get("system", "")), turns
+
+
+def with_context(prompt: str, context: str, *, statement: str, model_name: str) -> str:
+    """Return a prompt as a reader sees it, after the system prompt and the turns before it.
+
+    `context` is a ``prefix_context`` of a design.
+    """
+    own = json.loads(context or "{}")
+    system, before = in_context(own, statement=statement, model_name=model_name)
+    if not system and not before:
+        return prompt
+    said = [("System", system)] if system else []
+    for put, answered in before:
+        said += [("User", put), ("Assistant", answered)]
+    return "\n\n".join(f"[{who}] {text}" for who, text in (*said, ("User", prompt)))
 
 
 def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:
@@ -187,10 +267,16 @@ def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon
         return
     prefixes = tuple(prefixes)
     for prefix in prefixes:
+        if elicitation == "fill_mask" and (prefix.system or prefix.turns):
+            raise UserError(
+                f"prefix '{prefix.prefix}': masked models have no system prompt and no turns; "
+                "leave it out with prefixes.only=[...]."
+            )
         where = f"prefix '{prefix.prefix}': options"
-        if prefix.options and elicitation == "fill_mask":
+        listed = prefix.scale.points if prefix.scale else prefix.options.values()
+        if listed and elicitation == "fill_mask":
             raise UserError(f"{where}: cannot be at a mask; use elicitation=forced_choice.")
-        if prefix.options and set(prefix.options.values()) != set(lexicon.options):
+        if listed and set(listed) != set(lexicon.options):
             raise UserError(
                 f"{where}: must name each option of lexicon '{lexicon.lexicon}' once: "
                 f"{', '.join(lexicon.options)}."

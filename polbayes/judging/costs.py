@@ -1,4 +1,4 @@
-"""What judging costs: what was used, from the journals, and what will be, from the answers."""
+"""The cost of judging: usage so far, from journals, and an estimate from the answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,29 +28,29 @@ from polbayes.respondents.chat_api.budget import cost
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.usage import Usage
 
-USAGE_CODING = "usage_coding.csv"
-# Prompts whose length is looked at; more would take long and tell nothing.
+_USAGE_CODING = "usage_coding.csv"
+# Number of prompts measured; more would take long without being more precise.
 _SAMPLE = 2000
 
 
 def write_judges_usage(
     folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
 ) -> dict[str, str]:
-    """Write ``usage_coding.csv`` if a coder is a judge behind a server; say what each has used."""
+    """Write ``usage_coding.csv`` if a coder is a judge behind a server; print its usage."""
     asked = {
         n: open_judge(n, c, models, folder / CODING) for n, c in judges(coders, models).items()
     }
     journals = {name: judge.journal for name, judge in asked.items() if judge.journal is not None}
     table = usage_table(journals, {name: judge.asked.respondent for name, judge in asked.items()})
     if len(table):
-        write_text(folder / USAGE_CODING, table.to_csv(index=False))
+        write_text(folder / _USAGE_CODING, table.to_csv(index=False))
     return {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
 
 
 def estimate_judges(
     data: xr.Dataset, coding: CodingConfig, *, longest: int, journal_dir: Path
 ) -> pd.DataFrame:
-    """Estimate what judging the answers of a run takes."""
+    """Estimate the cost of judging the answers of a run."""
     rows = []
     for n, coder in enumerate(coding.coders):
         before = [name for name in coding.coders[:n] if name in CODERS]

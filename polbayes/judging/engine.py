@@ -1,8 +1,8 @@
-"""The engine of every judge: texts go in under keys, and what was read from the replies comes out.
+"""The engine of every judge: it takes keyed texts and returns the verdicts read from the replies.
 
-A judge is asked as any respondent is (`polbayes.probing.dispatch`): many texts at a time behind a
-server, at its pace, within its budget, and journalled, so that nothing is asked twice. What to ask
-again, and how to read a reply, is up to whoever wants a judgement.
+Judges are asked as respondents are (`polbayes.probing.dispatch`): many texts at a time behind a
+server, at its pace, within its budget, and with a journal, so that nothing is asked twice. Callers
+decide what to ask again and how to read a reply.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Task:
 
 
 # A journal labels each reply like an answer to a questionnaire: by item, variant, prefix and run.
-# These labels are fixed, so that a run begun before goes on with the replies that it has.
+# The labels are fixed, so that earlier runs can continue with the replies they have.
 _LABELS: Mapping[_Use, Callable[[Task, str], Cell]] = {
     "stances": lambda task, prompt: (task.key, f"attempt_{task.attempt}", "baseline", task.vote),
     "paraphrases": lambda task, prompt: (task.key, "original", "baseline", 1),
@@ -49,7 +49,7 @@ _LABELS: Mapping[_Use, Callable[[Task, str], Cell]] = {
 
 @dataclass(frozen=True)
 class Judge:
-    """Who judges, and how it is asked."""
+    """A judge and how it is asked."""
 
     use: _Use  # what is judged; journals differ by it
     respondent: RespondentConfig
@@ -59,7 +59,7 @@ class Judge:
 
     @property
     def journal_settings(self) -> dict[str, Any]:
-        """Everything that determines the replies, as the first line of the journal says it."""
+        """Everything that determines the replies, for the first line of the journal."""
         return {
             "judge" if self.use == "ratings" else "model": self.info.model,
             "seed": self.asking.seed,
@@ -79,14 +79,13 @@ class Judge:
         attempts: int = 1,
         show: Literal[True, "bar"] = True,
     ) -> dict[str, list[_T]]:
-        """Ask until there is nothing left to ask, what was replied before left out.
+        """Ask until nothing is left to ask, skipping what was answered before.
 
-        `keys` are of what is to be judged. `tasks` is called with a key, the verdicts on it so far
-        and the number of the attempt, of which there are `attempts` at most, and returns what to
-        ask now, nothing where the verdicts suffice; `verdict` reads the record of a reply. The
-        replies are kept in `journal`, if there is one, whatever happens; `show` is as for
-        `polbayes.probing.progress.Meter`. Returned are the verdicts by key, in the order in which
-        they were asked for.
+        `keys` identify what is judged. `tasks` is called with a key, its verdicts so far and the
+        number of the attempt, of which there are at most `attempts`, and returns what to ask now:
+        nothing if the verdicts suffice. `verdict` reads the record of a reply. Replies are kept in
+        `journal`, if there is one, whatever happens; for `show` see
+        `polbayes.probing.progress.Meter`. Returns the verdicts by key, in the order of the tasks.
         """
         found: dict[str, list[_T]] = {key: [] for key in keys}
         with _Session(self, journal, show) as session:
@@ -100,7 +99,7 @@ class Judge:
 
 
 class _Session(ExitStack):
-    """A judge with its journal open; it is opened itself when there is something to ask."""
+    """A judge with its journal open; the judge itself is opened when something must be asked."""
 
     def __init__(self, judge: Judge, path: Path | None, show: Literal[True, "bar"]) -> None:
         super().__init__()
@@ -112,11 +111,11 @@ class _Session(ExitStack):
         self.push(self._journal)
 
     def replies(self, tasks: Sequence[Task]) -> list[Record]:
-        """Return the record of the reply to each task; what is the same to the letter is one."""
+        """Return the record of the reply to each task; identical tasks are asked once."""
         cells = [self._cell(task) for task in tasks]
         wanted = dict(zip(cells, tasks, strict=True))
         said = self._said(wanted)
-        # Neighbours begin alike for as long as they can.
+        # Sorted, so that neighbours share long beginnings.
         new = sorted(wanted.keys() - said.keys(), key=lambda cell: (wanted[cell].text, cell))
         if new:
             respondent, asking = self._opened(), self._judge.asking
@@ -157,5 +156,5 @@ class _Session(ExitStack):
 
 
 def judged_before(journal: Path) -> set[str]:
-    """Return the keys that the replies in a journal are about; of ratings, the prompts' digests."""
+    """Return the keys that a journal has replies for; for ratings the digests of prompts."""
     return {cell_of(record)[0] for record in read(journal) if "cell" in record}

@@ -1,8 +1,8 @@
-"""Reading what a judge wrote: a JSON object of ratings or a label, in whatever state it arrives.
+"""Reading a judge's output: a JSON object with ratings or a label, in whatever state it arrives.
 
-A judge is asked for one JSON object with a number for each thing to be rated, or with a label, and
-often adds a fence, a preface, an afterthought, or stops in the middle. What can be read for certain
-is read; everything else gets a status of its own and no number. Nothing is guessed, averaged or
+Judges are asked for one JSON object with a number for each thing to rate, or with a label, and
+often add a fence, a preface or an afterthought, or stop in the middle. Only what can be read with
+certainty is read; everything else gets a status and no number. Nothing is guessed, averaged or
 clipped: a rating of 25 on a scale to 20 is not a 20.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# What can become of one rating; only those with `ok` have a number.
+# Statuses of a rating; only `ok` has a number.
 STATUSES = (
     "ok",
     "missing",  # the object ended properly without it
@@ -38,7 +38,7 @@ _REASON_KEYS = ("reasoning", "reason", "rationale", "explanation")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was read from the output of a judge."""
+    """The content of a judge's output."""
 
     ratings: Mapping[str, float]  # NaN where the status is not ``ok``
     statuses: Mapping[str, str]  # out of `STATUSES`
@@ -46,12 +46,12 @@ class Judgement:
 
     @property
     def complete(self) -> bool:
-        """Whether every rating can be used."""
+        """Whether every rating is usable."""
         return all(status == "ok" for status in self.statuses.values())
 
 
 def reply_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a reply that has these properties, all of them, and no other."""
+    """Return the JSON schema of a reply with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -85,17 +85,16 @@ def read_label(output: str, labels: Iterable[str], *, key: str) -> tuple[str, st
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The pairs of a JSON object, equal keys included."""
+    """The pairs of a JSON object, including equal keys."""
 
 
 def read_judgement(output: str, scales: Mapping[str, tuple[float, float]]) -> Judgement:
-    """Read ratings by name, given the lowest and the highest of each, from the output of a judge.
+    """Read ratings by name from the output of a judge, given the bounds of each.
 
-    The object may stand in a fence, between other text, within one or more other objects, and break
-    off; a rating may be a number, a text that is nothing but a number, or an object with the key
-    ``rating``, ``score`` or ``value``. Case, spaces and hyphens of the names do not matter. Where
-    there are several objects, all of them count, and a rating that they give differently is
-    conflicting.
+    The object may be fenced, surrounded by text, nested in other objects, or cut off; a rating may
+    be a number, a text consisting of a number, or an object with the key ``rating``, ``score`` or
+    ``value``. Case, spaces and hyphens in names do not matter. Of several objects all count, and a
+    rating that they contradict each other on is conflicting.
     """
     objects, fate = _objects(output)
     found: dict[str, list[Any]] = {name: [] for name in scales}
@@ -124,7 +123,7 @@ def _judge(given: list[Any], lowest: float, highest: float, fate: str) -> tuple[
 
 
 def _number(value: Any) -> float | None:
-    """Return a value as a finite number, or None where it is none."""
+    """Return a value as a finite number; None if it is not one."""
     if isinstance(value, _Pairs):
         inner = [v for key, v in value if _folded(key) in _RATING_KEYS]
         nested = len(inner) == 1 and not isinstance(inner[0], _Pairs)
@@ -143,7 +142,7 @@ def _number(value: Any) -> float | None:
 def _collect(
     pairs: _Pairs, names: Mapping[str, str], found: dict[str, list[Any]], reasons: list[str]
 ) -> None:
-    """Gather what an object, and those within it, give under the names wanted."""
+    """Collect the values of the wanted names in an object and in those nested in it."""
     queue = [pairs]
     while queue:
         for key, value in queue.pop():
@@ -181,7 +180,7 @@ def _objects(output: str) -> tuple[list[_Pairs], str]:
 
 
 def _decode(output: str, start: int) -> tuple[_Pairs | None, int]:
-    """Read the object that begins at a place, and return it with the place of its end."""
+    """Read the object that begins at a position; return it with the position of its end."""
     decoder = json.JSONDecoder(object_pairs_hook=_Pairs, strict=False)
     try:
         read, end = decoder.raw_decode(output, start)
@@ -192,7 +191,7 @@ def _decode(output: str, start: int) -> tuple[_Pairs | None, int]:
 
 
 def _rescue(rest: str) -> tuple[_Pairs, str] | None:
-    """Read an object that has commas too many, or breaks off: up to its last whole pair."""
+    """Read an object with excess commas, or one that is cut off, up to its last whole pair."""
     end, places = _structure(rest)
     if end is not None:
         read, _ = _decode(_TRAILING_COMMA.sub(r"\1", rest[:end]), 0)
@@ -205,7 +204,7 @@ def _rescue(rest: str) -> tuple[_Pairs, str] | None:
 
 
 def _structure(text: str) -> tuple[int | None, list[tuple[int, str]]]:
-    """Follow the brackets of an object."""
+    """Track the brackets of an object."""
     stack: list[str] = []
     places: list[tuple[int, str]] = []
     quoted = escaped = False

@@ -1,4 +1,4 @@
-"""Who a judge is as a respondent: what is declared, how it is asked, and where that is kept."""
+"""A judge as a respondent: its declaration, how it is asked, and where its replies are kept."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ from polbayes.judging.rubric import WAYS, Rubric, load_rubric, response_format
 from polbayes.probing.dispatch import Asking
 from polbayes.respondents import BACKENDS, answer_settings, check, check_ready, describe
 
-# To be raised when the same judge, rubric and texts give other probabilities than before.
+# Increase it when the same judge, rubric and texts would give other probabilities.
 _VERSION = 1
-# Judgements do not depend on the run, its seed included.
+# Judgements do not depend on the run or its seed.
 _SEED = 1
 _LABELS = Lexicon("stances", STANCE_CLASSES, tuple(STANCE.values()))
 _SAYS = {
@@ -44,17 +44,17 @@ class AskedJudge:
 
     @property
     def how(self) -> JudgeConfig:
-        """What is declared of the judge, or the defaults."""
+        """The judge's declaration, or the defaults."""
         return self.config.judge or JudgeConfig()
 
     @property
     def way(self) -> str:
-        """Where its probabilities come from."""
+        """The source of its probabilities."""
         return self.how.probabilities
 
     @property
     def needed(self) -> int:
-        """How many judgements of an answer are put together."""
+        """How many judgements of an answer are combined."""
         return self.how.votes if self.way == "votes" else 1
 
     @property
@@ -64,7 +64,7 @@ class AskedJudge:
 
     @property
     def about(self) -> str:
-        """What a reader of its probabilities must know, in words."""
+        """A description of its probabilities for readers."""
         says = _SAYS[self.way].format(votes=self.needed)
         return (
             f"{self.config.checkpoint} by rubric {self.rubric.rubric} "
@@ -73,7 +73,7 @@ class AskedJudge:
 
     @property
     def respondent(self) -> RespondentConfig:
-        """Who is asked, as a respondent."""
+        """The judge as a respondent."""
         api = self.how.api
         if self.schema:
             api = api or ApiConfig()
@@ -91,7 +91,7 @@ class AskedJudge:
 
     @property
     def elicitation(self) -> ElicitationConfig:
-        """How it is asked: by the options that the labels are, or for an output."""
+        """How it is asked: for the probabilities of the labels, or for an output."""
         size = self.config.batch_size
         if self.way == "token":
             return ElicitationConfig(kind="forced_choice", template="haller", batch_size=size)
@@ -105,7 +105,7 @@ class AskedJudge:
 
     @property
     def judge(self) -> Judge:
-        """It, as the engine asks it."""
+        """The judge as the engine asks it."""
         lexicon = _LABELS if self.way == "token" else None
         info = describe(self.journal_name, self.respondent, self.template)
         return Judge(
@@ -118,7 +118,7 @@ class AskedJudge:
 
     @cached_property
     def journal_name(self) -> str:
-        """The name of its journal, which tells it from every other way of judging."""
+        """The name of its journal, which differs for every other way of judging."""
         identity = {
             "version": _VERSION,
             "rubric": asdict(self.rubric),
@@ -127,24 +127,24 @@ class AskedJudge:
         return f"judge-{json_digest(identity, size=8)}"
 
     def prompt(self, statement: str, response: str) -> str:
-        """Return what the judge is told about an answer (the user's turn, for a chat model)."""
+        """Return the prompt about an answer (for a chat model, the user's turn)."""
         material = self.rubric.material(statement, response)
         return render(self.template.texts["chat"], prefix="", statement=material)
 
     def check(self) -> None:
-        """Refuse a judge that cannot be asked; nobody is asked."""
+        """Refuse a judge that cannot be asked, without asking it."""
         with self.named():
             check(self.journal_name, self.respondent, self.elicitation)
             describe(self.journal_name, self.respondent, self.template)
 
     def check_ready(self) -> None:
-        """Refuse to ask it while something outside of the config is missing, such as a key."""
+        """Refuse to ask while something outside the config is missing, such as a key."""
         with self.named():
             check_ready(self.journal_name, self.respondent)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Have errors of the respondent name the keys that declare the judge."""
+        """Make errors of the respondent name the keys that declare the judge."""
         try:
             yield
         except UserError as error:
@@ -165,7 +165,7 @@ class AskedJudge:
 
 
 def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
-    """Check what is declared of a judge, with its rubric and checkpoint."""
+    """Check the declaration of a judge, its rubric and its checkpoint."""
     how, where = config.judge or JudgeConfig(), f"coding.models.{name}.judge"
     _check(where, how)
     rubric = load_rubric(how.rubric, where=f"{where}.rubric")

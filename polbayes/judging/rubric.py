@@ -1,9 +1,8 @@
-"""What a judge is told: a rubric, and an answer in marks that it cannot write itself.
+"""A judge's instructions: a rubric, and the answer between marks that it cannot write itself.
 
-The answer is untrusted text, and may be written to steer whoever reads it. It stands between
-marks whose code is a digest of statement and answer, so that no answer can contain the mark that
-would end it, and it is rid of chat markup and of the angle brackets that every other mark or
-token of a chat has.
+Answers are untrusted and may be written to steer their reader. An answer stands between marks whose
+code is a digest of statement and answer, so that no answer can contain its own closing mark. Chat
+markup and angle brackets, which other marks and tokens of a chat use, are removed from it.
 """
 
 import re
@@ -22,7 +21,7 @@ from polbayes.huggingface.encoding import without_markup
 from polbayes.instrument.prompts import Template
 from polbayes.judging.replies import reply_schema
 
-# Where the probabilities come from, and which part of the rubric asks for that.
+# Sources of the probabilities, and the part of the rubric that asks for each.
 WAYS = ("stated", "votes", "token")
 # The label is under this key of the object that is asked for.
 STANCE_KEY = "stance"
@@ -36,20 +35,20 @@ _SQUARE = re.compile(r"\[(/?[A-Z_]{2,30})\]")
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a judge is told."""
+    """The instructions of a judge."""
 
     rubric: str  # name and version are for reports
     version: int
     parts: dict[str, str]  # ``task``, one for each of `WAYS`, ``again`` and ``end``
 
     def template(self, way: str) -> Template:
-        """Return the prompt, with ``{statement}`` where the material goes (`material`)."""
+        """Return the prompt, with ``{statement}`` in place of the material (`material`)."""
         whole = "\n\n".join((self.parts["task"], self.parts[way], "{statement}", self.parts["end"]))
         begun = {"stated": "Reply:", "votes": "Reply:", "token": "Label:"}[way]
         return Template(self.rubric, "open_ended", {"base": f"{whole}\n{begun}", "chat": whole})
 
     def material(self, statement: str, response: str, *, again: bool = False) -> str:
-        """Return what a judge is to label, between marks."""
+        """Return the text to label, between marks."""
         code = pair_digest(statement, response)
         parts = [
             f"<statement {code}>\n{defused(statement)}\n</statement {code}>",
@@ -92,12 +91,12 @@ def load_rubric(name: str, *, where: str) -> Rubric:
 
 
 def pair_digest(statement: str, response: str) -> str:
-    """Return what tells a pair of statement and answer from all others."""
+    """Return a digest that identifies a pair of statement and answer."""
     return text_digest(statement, response, size=10)
 
 
 def defused(written: str) -> str:
-    """Return a text without anything that a chat or a tokenizer takes for more than text.
+    """Remove everything from a text that a chat or a tokenizer would not treat as plain text.
 
     >>> defused("<|im_end|>I agree.</answer>[/INST]")
     'I agree.‹/answer›'
@@ -107,7 +106,7 @@ def defused(written: str) -> str:
 
 
 def response_format(way: str) -> dict[str, Any]:
-    """Return the field of a request that asks for JSON by its schema; empty for ``token``."""
+    """Return the request field that asks for JSON by its schema; empty for ``token``."""
     if way == "token":
         return {}
     share = {"type": "integer"}

@@ -1,8 +1,8 @@
 """A judge: a language model that reads the stance of answers by a fixed rubric.
 
-No answer is judged twice by the same model with the same rubric and settings. A judgement that
-failed, broke off or cannot be read is asked for again; where none can be read in the end, the
-answer is not coded, and what the judge said stays in the journal.
+No answer is judged twice by the same model with the same rubric and settings. Judgements that
+failed, broke off or cannot be read are asked for again; if none can be read in the end, the answer
+is not coded, and the judge's output stays in the journal.
 """
 
 import logging
@@ -25,7 +25,7 @@ from polbayes.probing.journal import journal_path
 
 _log = logging.getLogger("polbayes")
 
-# Judged beside the first others: who fails at some of them is told from who never works.
+# Judged with the first batch, to tell a judge that fails at times from one that never works.
 _PRACTICE = "practice"
 _PRACTICE_PAIR = ("Two is more than one.", "I agree with that.")
 
@@ -35,12 +35,12 @@ Pair = tuple[str, str]
 def open_judge(
     name: str, config: CoderConfig, models: Mapping[str, CoderConfig], journal_dir: Path | None
 ) -> "JudgeCoder":
-    """Make a coder of a language model; it is asked when there is something to judge."""
+    """Make a coder of a language model, which is opened when something must be judged."""
     return JudgeCoder(declared_judge(name, config), journal_dir)
 
 
 def check_judges_ready(coding: CodingConfig, folders: Sequence[Path]) -> None:
-    """Refuse judges in use that miss something outside of the config, such as a key."""
+    """Refuse judges in use that lack something outside the config, such as a key."""
     for name, config in judges(coding.coders, coding.models).items():
         opened = [open_judge(name, config, coding.models, folder) for folder in folders]
         if not any(judge.journal and judge.journal.is_file() for judge in opened):
@@ -48,29 +48,29 @@ def check_judges_ready(coding: CodingConfig, folders: Sequence[Path]) -> None:
 
 
 class JudgeCoder:
-    """A language model that reads stances, and keeps its judgements in a folder if there is one."""
+    """A language model that reads stances, and keeps its judgements in a folder, if given one."""
 
     def __init__(self, asked: AskedJudge, journal_dir: Path | None) -> None:
         self._journal_dir = journal_dir
         self.asked = asked
         if journal_dir is not None and asked.schema:
             without = replace(asked, schema=False)
-            # A server that refused the schema before did all its judging without.
+            # After a server refused the schema, all judging goes on without it.
             if journal_path(journal_dir, without.journal_name).is_file():
                 self.asked = without
 
     @property
     def about(self) -> str:
-        """What a reader of its probabilities must know, in words."""
+        """A description of its probabilities for readers."""
         return self.asked.about
 
     @property
     def journal(self) -> Path | None:
-        """The file that its judgements are kept in; None where they are not kept."""
+        """The file of its judgements; None if they are not kept."""
         return self._journal_dir and journal_path(self._journal_dir, self.asked.journal_name)
 
     def __call__(self, statements: Sequence[str], responses: Sequence[str]) -> np.ndarray:
-        """Code answers; one that is empty or whose judgement cannot be read is passed on."""
+        """Code answers; abstain if one is empty or its judgement cannot be read."""
         pairs = list(zip(statements, responses, strict=True))
         wanted = {pair_digest(*pair): pair for pair in pairs if without_markup(pair[1])}
         known = self._judged(wanted) if wanted else {}
@@ -80,7 +80,7 @@ class JudgeCoder:
         return passed_on(probs, self.asked.config.threshold)
 
     def _judged(self, wanted: Mapping[str, Pair]) -> dict[str, tuple[float, ...]]:
-        """Return the probabilities of those pairs, by digest, of which they can be read."""
+        """Return the probabilities of the pairs, by digest, whose judgements can be read."""
         verdicts = self._verdicts_with_or_without_schema(wanted)
         probs = {key: together(said, self.asked.needed) for key, said in verdicts.items()}
         left = Counter(why_not(verdicts[key]) for key, found in probs.items() if found is None)
@@ -103,7 +103,7 @@ class JudgeCoder:
         except RequestRejectedError:
             if not self.asked.schema:
                 raise
-        # Whether it was the schema shows when it is left out.
+        # Leaving out the schema shows whether it was the cause.
         self.asked = replace(self.asked, schema=False)
         with self.asked.named():
             found = self._verdicts(wanted)
@@ -111,7 +111,7 @@ class JudgeCoder:
         return found
 
     def _verdicts(self, wanted: Mapping[str, Pair]) -> dict[str, list[Verdict]]:
-        """Ask until each pair has judgements enough, or there were as many attempts as may be."""
+        """Ask until each pair has enough judgements, or attempts run out."""
         asked, pairs = self.asked, {_PRACTICE: _PRACTICE_PAIR, **wanted}
 
         def tasks(key: str, said: Sequence[Verdict], attempt: int) -> list[Task]:

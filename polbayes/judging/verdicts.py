@@ -1,4 +1,4 @@
-"""What a judge said about an answer, as probabilities of stances; never a guess."""
+"""A judge's output about an answer as probabilities of stances, without guesses."""
 
 import math
 from collections import Counter
@@ -12,24 +12,24 @@ from polbayes.data.json_lines import Record
 from polbayes.judging.replies import read_judgement, read_label
 from polbayes.judging.rubric import STANCE_KEY
 
-# Beside those of `polbayes.judging.replies`: what else can have become of a judgement.
+# Further statuses of a judgement, besides those of `polbayes.judging.replies`.
 DECLINED = "declined"  # the judge's server refused, or its filter cut in
-FAILED = "failed"  # there is no output
-WRONG_SUM = "wrong_sum"  # the probabilities do not add up
-NO_LABEL = "no_label"  # too little mass is on the labels
+_FAILED = "failed"  # there is no output
+_WRONG_SUM = "wrong_sum"  # the probabilities do not add up
+_NO_LABEL = "no_label"  # too little mass is on the labels
 
 _PERCENT = dict.fromkeys(STANCE_CLASSES, (0.0, 100.0))
-# How far stated probabilities may be from adding up, of 1: what rounding five of them does.
+# How far the sum of stated probabilities may be from 1: the effect of rounding five of them.
 _SLACK = 0.025
-# A judge with less mass on all labels together did not take the question for one of them.
+# With less mass on all labels together, the judge did not answer with a label.
 _LEAST_MASS = 0.5
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one output says."""
+    """The content of one output."""
 
-    # In the order of `STANCE_CLASSES`; None where it says nothing that can be read.
+    # In the order of `STANCE_CLASSES`; None if it cannot be read.
     probs: tuple[float, ...] | None
     status: str = "ok"  # or why not
 
@@ -39,14 +39,14 @@ def verdict(way: str, record: Record) -> Verdict:
     status = record["status"]
     if status != "ok":
         nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
-        return Verdict(None, nothing.get(status, FAILED))
+        return Verdict(None, nothing.get(status, _FAILED))
     if way == "token":
         return token(record["mass"])
     return stated(record["text"]) if way == "stated" else vote(record["text"])
 
 
 def stated(output: str) -> Verdict:
-    """Read probabilities that a judge stated, in percent or as shares of 1.
+    """Read probabilities that a judge states, in percent or as proportions.
 
     >>> stated('{"agree": 90, "neutral": 10, "disagree": 0, "unrelated": 0, "refused": 0}').probs
     (0.0, 0.1, 0.9, 0.0, 0.0)
@@ -57,12 +57,12 @@ def stated(output: str) -> Verdict:
     values = [found.ratings[name] for name in STANCE_CLASSES]
     total = math.fsum(values)
     if min(abs(total / 100 - 1), abs(total - 1)) > _SLACK:
-        return Verdict(None, WRONG_SUM)
+        return Verdict(None, _WRONG_SUM)
     return Verdict(tuple(value / total for value in values))
 
 
 def vote(output: str) -> Verdict:
-    """Read the label that a judge gave; all probability is on it."""
+    """Read the label that a judge gives, which gets all probability."""
     label, status = read_label(output, STANCE_CLASSES, key=STANCE_KEY)
     if status != "ok":
         return Verdict(None, status)
@@ -74,12 +74,12 @@ def token(mass: Sequence[float | None]) -> Verdict:
     values = np.nan_to_num(np.asarray(mass, dtype=np.float32)).astype(float)
     total = float(values.sum())
     if total < _LEAST_MASS:
-        return Verdict(None, NO_LABEL)
+        return Verdict(None, _NO_LABEL)
     return Verdict(tuple((values / total).tolist()))
 
 
 def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | None:
-    """Return the mean of the verdicts that can be read; None where they are fewer than needed."""
+    """Return the mean of the readable verdicts; None if fewer than needed."""
     read = [verdict.probs for verdict in verdicts if verdict.probs is not None]
     if len(read) < needed:
         return None
@@ -87,6 +87,6 @@ def together(verdicts: Sequence[Verdict], needed: int) -> tuple[float, ...] | No
 
 
 def why_not(verdicts: Sequence[Verdict]) -> str:
-    """Return the commonest reason why verdicts cannot be read."""
+    """Return the most frequent reason why verdicts cannot be read."""
     reasons = Counter(verdict.status for verdict in verdicts if verdict.probs is None)
-    return reasons.most_common(1)[0][0] if reasons else FAILED
+    return reasons.most_common(1)[0][0] if reasons else _FAILED

@@ -114,7 +114,7 @@ def consistency(
     check_known("measure", *measures, known=MEASURES, where="measures")
     if "kind" in by:
         raise UserError("by: 'kind' tells the comparisons apart already; leave it out.")
-    pairs = compare_wordings(data, strong=strong)
+    pairs = _compare_wordings(data, strong=strong)
     kind = on_cells(data, "kind")
     rows: list[dict[str, Any]] = []
     for name, kinds in KINDS.items():
@@ -127,7 +127,7 @@ def consistency(
     return pd.DataFrame(rows, columns=[*by, *_COLUMNS])
 
 
-def compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
+def _compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
     """Compare every answer with the expected one, given its item's original wording."""
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)

@@ -17,7 +17,7 @@ LABELS = (
 )
 # Labels implied by others of the table, which would only add empty cells.
 _IMPLIED = {"answers": ("kind",), "variant": ("kind",)}
-PRESENT = "present"
+_PRESENT = "present"
 
 
 def as_dataset(table: pd.DataFrame, dims: Sequence[str] | None = None) -> xr.Dataset:
@@ -40,7 +40,7 @@ def as_dataset(table: pd.DataFrame, dims: Sequence[str] | None = None) -> xr.Dat
                 f"dims: {', '.join(chosen)} do not tell the rows apart; name further columns."
             )
         present[at] = True
-    variables = {PRESENT: (chosen, present)}
+    variables = {_PRESENT: (chosen, present)}
     for column in (c for c in table.columns if c not in chosen):
         numeric = is_numeric_dtype(table[column])
         values = np.full(shape, np.nan if numeric else "", dtype=float if numeric else object)

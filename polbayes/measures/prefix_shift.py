@@ -26,7 +26,7 @@ from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, percentile_interval
 from polbayes.measures.sided import SidedCounts, bias_of, count_answers, resample
 
-BASELINE = "baseline"
+_BASELINE = "baseline"
 _NUMBERED = "likert"
 _COLUMNS = (
     *("prefix", "measure", *INTERVAL, "lower_item", "upper_item", "n", "n_excluded"),
@@ -38,7 +38,7 @@ def prefix_shift(
     data: xr.Dataset,
     *,
     by: Sequence[str] = ("model", "dimension"),
-    baseline: str = BASELINE,
+    baseline: str = _BASELINE,
     draws: int = 10_000,
     level: float = 0.95,
     seed: int = 1,

@@ -156,7 +156,7 @@ def _note(tau: float, lower: float, n_models: int) -> str:
 
 
 # Largest number of wordings of which all pairs are compared.
-MANY_PAIRED = 12
+_MANY_PAIRED = 12
 
 
 def _tables(job: Job) -> dict[str, pd.DataFrame]:
@@ -165,7 +165,7 @@ def _tables(job: Job) -> dict[str, pd.DataFrame]:
     over = [name for name in ("prefix", "instrument") if job.several(name)]
     variants = job.data.sizes["variant"]
     if variants > 1:
-        over.append("variant" if variants <= MANY_PAIRED else "kind")
+        over.append("variant" if variants <= _MANY_PAIRED else "kind")
     return {
         f"rank_agreement_by_{name}": rank_agreement(job.data, over=name, **job.bootstrap)
         for name in over

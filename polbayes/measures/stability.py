@@ -19,7 +19,7 @@ from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
 SAME_MEANING = ("original", "paraphrase")
-FLIP_PERCENT = (5, 10, 25)
+_FLIP_PERCENT = (5, 10, 25)
 _COLUMNS = (
     *("measure", "estimate", "sd_items", "lower", "upper", "n_items", "wordings_min"),
     *("wordings_max", "n_excluded", "level", "note"),
@@ -115,7 +115,7 @@ def _over_wordings(r_plus: np.ndarray, there: np.ndarray) -> dict[str, np.ndarra
         "sd": np.sqrt(squares / np.maximum(n - 1, 1)),
         "inconsistent": minority / n,
         # In integers, so that exactly 5 % is not more than 5 %.
-        **{f"flip_{k}": (100 * minority > k * n).astype(np.float64) for k in FLIP_PERCENT},
+        **{f"flip_{k}": (100 * minority > k * n).astype(np.float64) for k in _FLIP_PERCENT},
         "mean": mean,
     }
 

@@ -1,1 +1,1 @@
-"""Asking: dispatch to respondents, journal, costs and progress."""
+"""Asking respondents: dispatch, journal, costs and progress."""

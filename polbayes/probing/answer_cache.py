@@ -1,9 +1,9 @@
-"""A cache of answers that several runs share: a question that was answered once is not asked again.
+"""A cache of answers shared by several runs, so that no question is asked twice.
 
-An answer is found under a hash of everything that determines it: the checkpoint with its revision
-and the digest of its weights, the options, how it is asked and read, the text of the prompt, the
-run, for answers that are drawn the cell's seed, and the version of polbayes. It is a SQLite file,
-which several processes can use at a time.
+Answers are stored under a hash of everything that determines them: the checkpoint, its revision and
+the digest of its weights, the options, how it is asked and read, the prompt, the run (for sampled
+answers the cell's seed), and the version of polbayes. The cache is a SQLite file, which several
+processes can use at the same time.
 """
 
 import json
@@ -21,7 +21,7 @@ from polbayes.errors import UserError
 from polbayes.respondents.base import Question
 from polbayes.respondents.questions import cell_seed
 
-# What an answer is; the rest of a journal's record says which cell it is of, and what it took.
+# The answer itself; the rest of a journal's record is the cell and what the answer cost.
 _OUTCOME = (
     *("status", "text", "truncated", "mass", "unseen"),
     *("reasoning", "reasoning_tokens", "unopened", "left_out"),
@@ -32,7 +32,7 @@ _PATIENCE = 60.0
 
 
 class AnswerCache:
-    """Answers of one respondent in a cache that is open; `by_prompt` is that of its `Backend`."""
+    """Answers of one respondent in an open cache; for `by_prompt` see its `Backend`."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class AnswerCache:
         self._path = path
         self._connection = connection
         self._model, self._seed = model, seed
-        # The name and the seed of the run count as far as they make the seed of the cell.
+        # The name and seed of the run matter only through the seed of the cell.
         same = {key: value for key, value in settings.items() if key not in ("model", "seed")}
         self._settings = json.dumps([version("polbayes"), same], sort_keys=True)
         self._sampled, self._by_prompt = sampled, by_prompt
@@ -57,13 +57,15 @@ class AnswerCache:
         parts: list[Any] = [self._settings, question.prompt, question.run]
         parts.append(cell_seed(self._seed, self._model, question) if self._sampled else None)
         parts += [question.options] if question.options else []
+        context = [question.system, *question.before]
+        parts += [context] if any(context) else []
         if not self._by_prompt:
             parts += [question.item, question.variant, question.prefix]
             parts += [question.keying, question.dimension, question.answer]
         return bytes.fromhex(json_digest(parts))
 
     def find(self, questions: Sequence[Question]) -> dict[int, Record]:
-        """Return the answers that are there, by the place of the question."""
+        """Return the cached answers by position of their question."""
         keys = [self._key(question) for question in questions]
         found: dict[bytes, Record] = {}
         with _told(self._path):
@@ -73,12 +75,12 @@ class AnswerCache:
                 rows = self._connection.execute(
                     f"SELECT key, line FROM answers WHERE key IN ({marks})", some
                 )
-                # A line that is damaged is as good as none.
+                # A damaged line counts as missing.
                 found |= {key: r for key, line in rows if (r := record_of(line)) is not None}
         return {n: found[key] for n, key in enumerate(keys) if key in found}
 
     def keep(self, answers: Iterable[tuple[Question, Record]]) -> None:
-        """Add answers; of a question the first stays. Failures are no answers."""
+        """Add answers, but not failures; the first answer to a question stays."""
         rows = (
             (self._key(question), line_of({k: record[k] for k in _OUTCOME if k in record}))
             for question, record in answers
@@ -87,7 +89,7 @@ class AnswerCache:
         with _told(self._path):
             while some := list(islice(rows, _AT_ONCE)):
                 with self._connection:
-                    # Of a damaged line nobody has the answer, so that a new one may replace it.
+                    # A damaged line has no answer and may be replaced.
                     self._connection.executemany(
                         "INSERT INTO answers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET "
                         "line = excluded.line WHERE NOT intact(line)",
@@ -97,7 +99,7 @@ class AnswerCache:
 
 @contextmanager
 def open_cache(path: Path, **about: Any) -> Iterator[AnswerCache]:
-    """Open a cache, which is made if it is not there."""
+    """Open a cache; create it if it does not exist."""
     with _told(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +118,7 @@ def open_cache(path: Path, **about: Any) -> Iterator[AnswerCache]:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Say in a sentence what SQLite cannot do."""
+    """Turn errors of SQLite into one sentence."""
     try:
         yield
     except sqlite3.Error as error:

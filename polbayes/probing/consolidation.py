@@ -1,4 +1,4 @@
-"""Consolidation: from journals to the response dataset, all at once or one model at a time."""
+"""Consolidation of journals into the response dataset, at once or one model at a time."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,24 +21,24 @@ _TEXTS = {
 }
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
-_UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
+UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
 _THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What journals hold: attributes, which rarer variables, and the bytes of the longest texts."""
+    """Contents of journals: attributes, optional variables, and the size of the longest texts."""
 
     attributes: Mapping[str, str]
     found: frozenset[str]
     bytes: Mapping[str, int]
-    # Models whose prompts end where thinking begins, as the end of it in an answer shows.
+    # Models whose prompts open the thinking, as the closing mark in an answer shows.
     unopened: frozenset[str] = frozenset()
 
 
 def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
-    """Look through the journals of a design."""
+    """Survey the journals of a design."""
     notes: list[str] = []
     left_out: dict[str, dict[str, str]] = {}
     found, unopened, longest = set(), set(), dict.fromkeys(_TEXTS, 0)
@@ -70,7 +70,7 @@ def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
 
 
 def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
-    """Pass records on, and add those to `remarks` that say something of all answers."""
+    """Pass records on, and collect remarks about all answers in `remarks`."""
     for record in records:
         if said := {key: value for key, value in record.items() if key in ("note", "left_out")}:
             remarks.append(said)
@@ -78,7 +78,7 @@ def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record
 
 
 def filled(design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | None) -> xr.Dataset:
-    """Return a design with what the journals hold in its cells."""
+    """Return a design with the answers of the journals in its cells."""
     about = survey(design, journals)
     parts = [_of_model(design, name, path, lexicon, about) for name, path in journals.items()]
     data = parts[0] if len(parts) == 1 else xr.concat(parts, "model", data_vars="minimal")
@@ -88,7 +88,7 @@ def filled(design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | 
 def consolidate(
     design: xr.Dataset, journals: Mapping[str, Path], lexicon: Lexicon | None, path: Path
 ) -> None:
-    """Write what `filled` returns, holding no more than one model of it in memory."""
+    """Write the result of `filled`, with at most one model in memory."""
     about = survey(design, journals)
     parts = (_of_model(design, name, at, lexicon, about) for name, at in journals.items())
     whole = design.assign_attrs(**about.attributes)
@@ -98,7 +98,7 @@ def consolidate(
 def _of_model(
     design: xr.Dataset, name: str, path: Path, lexicon: Lexicon | None, about: Survey
 ) -> xr.Dataset:
-    """Return the part of one model, with the variables that any model has."""
+    """Return the part of one model, with every variable that any model has."""
     data = design.sel(model=[name])
     status = data["status"].transpose(*CELL_DIMS).values.copy()
     options = len(lexicon.options) if lexicon else 0
@@ -125,7 +125,7 @@ def _of_model(
     if "declined" in about.found:
         data["declined"] = (CELL_DIMS, declined, {"long_name": _DECLINED})
     if "mass_unseen" in about.found:
-        data["mass_unseen"] = (CELL_DIMS, unseen, _UNSEEN)
+        data["mass_unseen"] = (CELL_DIMS, unseen, UNSEEN)
     if "reasoning_tokens" in about.found:
         data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
     if lexicon is None:
@@ -135,7 +135,7 @@ def _of_model(
 
 
 def _without_thoughts(record: Record) -> Record:
-    """Take an answer that was cut off before its thinking ended for what it is."""
+    """Mark an answer that was cut off while thinking as truncated."""
     if not record.get("truncated") or "reasoning" in record:
         return record
     return {**record, "status": "empty", "text": "", "reasoning": record["text"]}
@@ -146,7 +146,7 @@ def _is_there(variable: str, about: Survey) -> bool:
 
 
 def _status(record: Record) -> int:
-    # Journals of earlier versions say of an answer without any text that it is invalid.
+    # Earlier versions recorded an answer without text as invalid.
     empty = record["status"] == "invalid" and not record.get("text", "").strip()
     return STATUS["empty" if empty else record["status"]]
 
@@ -154,7 +154,7 @@ def _status(record: Record) -> int:
 def _placed(
     data: xr.Dataset, records: Iterable[Record]
 ) -> Iterator[tuple[tuple[int, ...], Record]]:
-    """Yield the answers to pending cells of one model's design, each with its place."""
+    """Yield the answers to the pending cells of a model, each with its position."""
     labels = CELL_DIMS[1:]
     places = [{x: k for k, x in enumerate(data[dim].values.tolist())} for dim in labels]
     pending = data["status"].transpose(*CELL_DIMS).values == STATUS["pending"]
@@ -168,7 +168,7 @@ def _placed(
 
 
 def with_masses(data: xr.Dataset, mass: NDArray[np.float32], lexicon: Lexicon) -> xr.Dataset:
-    """Return a dataset with the masses of the options, and of agreeing and disagreeing."""
+    """Add the masses of the options, and of agreeing and disagreeing."""
     stance = np.array(lexicon.stance, dtype=np.int8)
     data = data.assign_coords(
         option=np.array(lexicon.options, dtype=object), option_stance=("option", stance)

@@ -1,6 +1,6 @@
-"""What asking costs: what was used, from the journals, and what will be, from the design.
+"""The cost of asking: usage so far, from journals, and an estimate of what is left.
 
-What judges take (`polbayes.judging.stances`) is in `polbayes.judging.costs`.
+For judges (`polbayes.judging.stances`) see `polbayes.judging.costs`.
 """
 
 from collections.abc import Mapping
@@ -20,23 +20,23 @@ from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.questions import PendingQuestions
 from polbayes.respondents.usage import Usage
 
-USAGE = "usage.csv"
-# English prose has more than four bytes a token, and a chat some tokens around each turn.
+_USAGE = "usage.csv"
+# English prose has more than four bytes per token; chats add some tokens around each turn.
 BYTES_A_TOKEN = 4.5
 AROUND_A_TURN = 8
-# Prompts whose length is looked at; more would take long and tell nothing.
+# Number of prompts measured; more would take long without being more precise.
 _SAMPLE = 2000
 
 
 def usage_table(
     journals: Mapping[str, Path], respondents: Mapping[str, RespondentConfig]
 ) -> pd.DataFrame:
-    """Add up what each respondent behind a server has used.
+    """Sum up what each respondent behind a server has used.
 
     Columns are ``model, answers, input_tokens, output_tokens, uncounted_requests, cost,
-    cost_at_most, currency``. `cost` is that of the tokens that the server counted, and
-    `cost_at_most` takes requests without a count for the longest they can have been; both are empty
-    where no price is declared.
+    cost_at_most, currency``. `cost` covers the tokens that the server counted; `cost_at_most` adds
+    requests without a count at their longest possible length. Both are empty without declared
+    prices.
     """
     rows = []
     for name, config in respondents.items():
@@ -63,19 +63,19 @@ def usage_table(
 
 
 def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> pd.DataFrame:
-    """Write ``usage.csv``, if a respondent is behind a server; see `usage_table`."""
+    """Write ``usage.csv`` if any respondent is behind a server; see `usage_table`."""
     journals = {name: journal_path(folder / "journal", name) for name in respondents}
     table = usage_table(journals, respondents)
     if len(table):
-        write_text(folder / USAGE, table.to_csv(index=False))
+        write_text(folder / _USAGE, table.to_csv(index=False))
     return table
 
 
 def usage_in_words(row: Mapping[str, Any]) -> str:
-    """Say what a row of `usage_table` does."""
+    """Describe a row of `usage_table`."""
     text = f"{row['input_tokens']:,} tokens in, {row['output_tokens']:,} out"
     if row["uncounted_requests"]:
-        text += f", {row['uncounted_requests']:,} requests of which the server gave no count"
+        text += f", {row['uncounted_requests']:,} requests without a count from the server"
     paid = row["cost"]
     if paid is None or np.isnan(paid):
         return text
@@ -90,7 +90,7 @@ def estimate(
     elicitation: ElicitationConfig,
     journal_dir: Path,
 ) -> pd.DataFrame:
-    """Estimate what asking the questions of a design takes, from the length of the prompts."""
+    """Estimate the cost of asking the questions of a design from the lengths of the prompts."""
     rows = []
     for name in map(str, design["model"].values):
         config = respondents[name]
@@ -115,7 +115,7 @@ def estimate(
 
 
 def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float:
-    """Return about how many tokens a prompt has, from prompts evenly spread over all lengths."""
+    """Estimate the mean number of tokens per prompt from prompts spread over all lengths."""
     places = np.linspace(0, len(questions) - 1, min(len(questions), _SAMPLE)).round().astype(int)
     sizes = [len(questions[int(n)].prompt.encode("utf-8", "surrogatepass")) for n in places]
     if config.backend != "chat_api":
@@ -127,7 +127,7 @@ def _mean_tokens(questions: PendingQuestions, config: RespondentConfig) -> float
 
 
 def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> int:
-    """Return the most tokens that are generated for one question."""
+    """Return the maximum number of tokens generated for one question."""
     thinking = config.thinking_tokens or 0
     if elicitation.kind in TEXTS:
         return elicitation.max_new_tokens + thinking
@@ -135,7 +135,7 @@ def answer_tokens(elicitation: ElicitationConfig, config: RespondentConfig) -> i
 
 
 def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
-    """Say how many tokens prompts and answers have, and what they cost where they cost."""
+    """Describe the tokens of prompts and answers, and their cost if there is any."""
     text = f"{tokens[0]:,}, {tokens[1]:,}"
     if config.backend != "chat_api":
         return text
@@ -148,7 +148,7 @@ def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
 def estimate_in_words(
     table: pd.DataFrame, respondents: Mapping[str, RespondentConfig], *, who: str = "respondent"
 ) -> str:
-    """Lay the table of `estimate` out as text, with a line for every budget that may not do."""
+    """Format the table of `estimate`, with a line for every budget that may not suffice."""
     lines = [f"{who}: questions, tokens of prompts (about), tokens of answers (at most), cost"]
     for row in table.to_dict("records"):
         before = f" ({row['answered']:,} answered before)" if row["answered"] else ""

@@ -1,4 +1,4 @@
-"""Asking: questions are put to a respondent, and what came of them is written down as it comes."""
+"""Putting questions to a respondent, and recording what comes back as it arrives."""
 
 import logging
 import time
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("polbayes")
 
-# Marks the record of a failure that no other question shares: this one is too long.
+# Marks a failure that concerns one question only: it is too long.
 TOO_LONG = "too_long"
 
-# After so many failures in a row it is the respondent that fails, not the question.
+# After this many failures in a row the respondent is at fault, not the question.
 _GIVE_UP = 100
 
 # Questions that a respondent is handed at once: enough that their prompts share what they begin
@@ -47,9 +47,9 @@ _FIRST, _MOST, _SECONDS = 64, 1024, 20.0
 
 @dataclass(frozen=True)
 class Asking:
-    """How all questions are asked."""
+    """Settings shared by all questions."""
 
-    # How answers are read, and the options whose mass is (None for open answers).
+    # How answers are read, and the options whose mass is read (None for open answers).
     elicitation: ElicitationConfig
     lexicon: Lexicon | None
     seed: int  # of the run
@@ -58,16 +58,16 @@ class Asking:
 
     @property
     def stances(self) -> tuple[int, ...]:
-        """Of the options whose mass is read."""
+        """Stances of the options whose mass is read."""
         return self.lexicon.stance if self.lexicon else ()
 
     def first_answers(self, questions: PendingQuestions) -> FirstAnswers:
-        """Return what looks at the first answers to questions."""
+        """Return the screening of the first answers to questions."""
         options = self.lexicon.options if self.lexicon else ()
         return FirstAnswers(self.screening, questions, options)
 
     def open_journal(self, path: Path, settings: Mapping[str, Any]) -> Journal:
-        """Open a journal of answers for writing; `Journal` says what can be wrong."""
+        """Open a journal for writing; see `Journal` for errors."""
         return Journal(
             path,
             settings,
@@ -78,11 +78,11 @@ class Asking:
 
 @dataclass
 class Before:
-    """What a journal says when it is opened.
+    """Contents of a journal when it is opened.
 
-    `answered` are digests of the questions by cell, `works` is whether the respondent has answered
-    anything, `spent` what it used, `notes` are remarks about all answers, and `left_out` is what
-    requests are made without (`Answer.left_out`).
+    `answered` holds digests of the questions by cell, `works` whether the respondent has answered
+    anything, `spent` its usage, `notes` the remarks about all answers, and `left_out` the fields
+    that requests must omit (`Answer.left_out`).
     """
 
     answered: dict[Cell, str] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Before:
 
 
 def before(journal: Journal) -> Before:
-    """Read what a journal says, without keeping its answers."""
+    """Summarise a journal without keeping its answers in memory."""
     found = Before()
     for record in journal.read():
         if "cell" in record:
@@ -108,7 +108,7 @@ def before(journal: Journal) -> Before:
 
 
 def moves(bar: "tqdm[Any]") -> Callable[[Sequence[Record]], object]:
-    """Return what moves a bar on by the answers among the records it is called with."""
+    """Return a function that advances a bar by the answers among its records."""
     return lambda records: bar.update(sum("cell" in record for record in records))
 
 
@@ -121,11 +121,11 @@ def ask_all(
     known: Before | None = None,
     shown: Callable[[Sequence[Record]], object] = len,
 ) -> None:
-    """Ask questions and write the answers down as they come; refuse a respondent that only fails.
+    """Ask questions and record the answers as they arrive; refuse a respondent that only fails.
 
-    Failures are held back until the next success shows that the respondent works. A question that
-    is too long for a respondent that works is no such failure. `shown` is called with the records
-    that came, after those that are no failures are written down.
+    Failures are held back until the next success shows that the respondent works. Questions that
+    are too long do not count as failures of a working respondent. `shown` is called with new
+    records after those that are not failures have been written.
     """
     known = before(journal) if known is None else known
     works = known.works
@@ -168,7 +168,7 @@ def _by_batches(
 def _one_by_one(
     respondent: ConcurrentRespondent, questions: Iterator[Question], asking: Asking, known: Before
 ) -> Generator[list[Record]]:
-    """Yield the record of each answer as it comes, and of what was used without an answer."""
+    """Yield the record of each answer as it arrives, and of usage without an answer."""
     model = respondent.info.model
     put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
     left_out = {"left_out": known.left_out} if known.left_out else {}
@@ -179,7 +179,7 @@ def _one_by_one(
                 left = {"left_out": dict(answer.left_out)} if answer.left_out else {}
                 yield [{"note": answer.note, **left}]
             if answer.question is None or answer.error:
-                # A failure may be held back, and dropped to be asked again; what it took is not.
+                # A failure may be held back and asked again; its usage is recorded at once.
                 if took:
                     yield [dict(took)]
                 if answer.question is not None:
@@ -196,7 +196,7 @@ def _outcome(answer: Answer) -> Record:
 
 
 def next_size(size: int, seconds: float) -> int:
-    """Return how many questions to hand out after `size` of them took so long."""
+    """Return the size of the next batch, given how long a batch of `size` took."""
     if seconds < _SECONDS / 2:
         return min(2 * size, max(size, _MOST))
     return max(1, size // 2) if seconds > 2 * _SECONDS else size
@@ -210,10 +210,10 @@ def _fails(respondent: Respondent, failed: Sequence[Record]) -> UserError:
 
 
 def note(journal: Journal, text: str, notes: set[str] | None = None, **more: Any) -> None:
-    """Write down what a reader must know about all answers, and say it, once.
+    """Record and print a remark about all answers, once.
 
-    It is added to `notes`, those that are there already; None for what the journal says. `more` is
-    written down with it.
+    It is added to `notes`, the remarks made so far; None stands for those in the journal. `more` is
+    recorded with it.
     """
     notes = before(journal).notes if notes is None else notes
     if text not in notes:
@@ -225,16 +225,16 @@ def note(journal: Journal, text: str, notes: set[str] | None = None, **more: Any
 def _ask(
     respondent: Respondent, batch: Sequence[Question], asking: Asking
 ) -> Iterator[list[Record]]:
-    """Yield the records of a batch, in halves where it cannot be answered as a whole."""
+    """Yield the records of a batch; halve it if it cannot be answered as a whole."""
     try:
         records = _answers(respondent, batch, asking)
     except UserError:
         raise
     except Exception as error:
-        # Whatever a model or its library raises must cost no more than the cells it is about.
+        # Errors of a model or its library must cost only the cells concerned.
         message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
         records, too_long = [], isinstance(error, TooLongError)
-    # Outside of the handler: the traceback no longer keeps the failed batch in memory.
+    # Outside the handler, so that the traceback no longer keeps the failed batch in memory.
     if records:
         yield records
     elif len(batch) > 1:
@@ -278,10 +278,10 @@ def _open_outcome(completion: Completion) -> Record:
 
 
 def _mass_outcome(mass: "NDArray[np.float64]") -> Record:
-    # Nine digits are what it takes to write a 32-bit float down.
+    # Nine digits identify a 32-bit float.
     return {"status": "ok", "mass": [None if np.isnan(x) else float(f"{x:.9g}") for x in mass]}
 
 
 def header(question: Question) -> Record:
-    """Return what a record says of the question that it answers."""
+    """Return the fields of a record that identify its question."""
     return {"cell": list(question.cell), "prompt": question_digest(question)}

@@ -1,4 +1,4 @@
-"""The first answers of a respondent: where none of them can be used, asking stops."""
+"""The first answers of a respondent: asking stops if none of them is usable."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from polbayes.probing.journal import Record, cell_of
 from polbayes.respondents.base import Question
 from polbayes.respondents.questions import PendingQuestions
 
-# Runs of fewer prompts say more of these prompts than of the respondent.
+# With fewer prompts, unusable answers say more about the prompts than the respondent.
 _PROMPTS = 10
-# With less of the probability on all options together, their ratio means nothing.
+# With less probability on all options together, their ratio is meaningless.
 _LEAST_MASS = 0.001
 _AT_ONCE = 64
 _LONGEST = 200
@@ -19,15 +19,15 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Screening:
-    """When a respondent is asked no further."""
+    """When to stop asking a respondent."""
 
     most: int  # after so many answers of which none can be used
-    # Tells which answers the run's coders read; None where only reading them would tell.
+    # Tells which answers the run's coders can read; None if only coding would tell.
     readable: Callable[[Sequence[tuple[Question, str]]], Sequence[bool]] | None = None
 
 
 class FirstAnswers:
-    """The answers of a respondent, until one of them can be used."""
+    """The answers of a respondent until one is usable."""
 
     def __init__(
         self, screening: Screening | None, questions: PendingQuestions, options: Sequence[str]
@@ -41,7 +41,7 @@ class FirstAnswers:
         self.settled = screening is None
 
     def add(self, records: Iterable[Record]) -> None:
-        """Look at answers until one can be used; `UserError` if there are many and none can."""
+        """Examine answers until one is usable; raise `UserError` if many are not."""
         if self.settled or self._screening is None:
             return
         answers = (r for r in records if "cell" in r and r["status"] != "error")
@@ -56,7 +56,7 @@ class FirstAnswers:
             raise self._useless(self._example)
 
     def _any_usable(self, records: Sequence[Record], screening: Screening) -> bool:
-        # That it will not say is a result.
+        # A refusal is a result.
         if any(record["status"] == "refused" for record in records):
             return True
         if any(_mass(record) >= _LEAST_MASS for record in records if "mass" in record):
@@ -79,7 +79,7 @@ class FirstAnswers:
         )
 
     def _shown(self, record: Record) -> str:
-        """Return an answer, which anybody may have written, as a short text on one line."""
+        """Return an answer, which is untrusted text, shortened to one line."""
         if "mass" not in record:
             thinks = "reasoning" in record and not record["text"].strip()
             text = record["reasoning"] if thinks else record.get("text", "")

@@ -1,10 +1,10 @@
-"""The journal: what a respondent answered, or a coder read, written down while it does.
+"""The journal: the answers of a respondent, or the readings of a coder, recorded as they arrive.
 
-One file per respondent or coder, append-only (`polbayes.data.json_lines`). The first record names
-the settings that determine the answers; a journal made under others is refused. A crash can leave
-a half-written last line in such a file, which is cut off when it is opened again; a line that is
-damaged in any other way is skipped and counted, and its question is asked again. The first line,
-without which nobody could tell what the others answer, is copied to a file beside it.
+There is one append-only file per respondent or coder (`polbayes.data.json_lines`). Its first record
+holds the settings that determine the answers; a journal made under other settings is refused. A
+crash can leave a half-written last line, which is cut off when the file is opened again; any other
+damaged line is skipped and counted, and its question is asked again. The first line, without which
+the others could not be identified, is copied to a file beside the journal.
 """
 
 import fcntl
@@ -47,13 +47,13 @@ __all__ = [
     "tail",
 ]
 
-# Where a run keeps what its coders read, one file for each way of reading.
+# Folder for the readings of coders, one file for each way of reading.
 CODING = Path("journal") / "coding"
-# What is asked, there while the answers are not in the response dataset yet.
+# The design, kept until the answers are in the response dataset.
 DESIGN = Path("journal") / "design.nc"
 
 _VERSION = 1
-SYNC_SECONDS = 1.0
+_SYNC_SECONDS = 1.0
 
 
 def journal_path(folder: Path, name: str) -> Path:
@@ -70,7 +70,7 @@ def _settings_path(path: Path) -> Path:
 
 
 def _header_of(path: Path, state: State) -> Record | None:
-    """Return the first record of a journal, or its copy where it is damaged."""
+    """Return the first record of a journal, or its copy if it is damaged."""
     if state.header is not None:
         return state.header
     try:
@@ -80,23 +80,22 @@ def _header_of(path: Path, state: State) -> Record | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a journal that nobody writes, if it is there."""
+    """Remove a journal, if it exists and no process is writing it."""
     path.unlink(missing_ok=True)
     _settings_path(path).unlink(missing_ok=True)
 
 
 class Journal:
-    """A journal that is open for writing; use it in a ``with`` statement.
+    """A journal open for writing; use it in a ``with`` statement.
 
-    `settings` are everything that determines the answers, as values that JSON can hold, and
-    `defaults` those of them that a journal may lack because it was begun before they existed. It is
-    a `UserError` if another process is writing the journal, if it was made under other settings, or
-    if it cannot be written.
+    `settings` are everything that determines the answers, as JSON values; `defaults` are those that
+    a journal may lack because it is older than they are. A `UserError` is raised if another process
+    is writing the journal, if it was made under other settings, or if it cannot be written.
 
-    A record is handed to the operating system when `extend` returns, which a killed process cannot
-    undo, and is on the disk at most `sync_seconds` later (and the time that the disk takes), which
-    a power cut cannot undo, whether or not anything else is written in the meantime; 0 is for at
-    once, which on many disks costs more than the answer.
+    When `extend` returns, the record has been handed to the operating system and survives a kill.
+    At most `sync_seconds` later, plus the time the disk takes, it is on the disk and survives a
+    power cut, whether or not anything else is written; 0 syncs at once, which on many disks costs
+    more than the answer.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Journal:
         path: Path,
         settings: Mapping[str, Any],
         *,
-        sync_seconds: float = SYNC_SECONDS,
+        sync_seconds: float = _SYNC_SECONDS,
         defaults: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.path = path
@@ -127,11 +126,11 @@ class Journal:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What is in it, of each cell or pair of texts the first; all of it in memory."""
+        """All records in memory, the first of each cell or pair of texts."""
         return tuple(self.read())
 
     def read(self) -> Iterator[Record]:
-        """Yield what is in it, of each cell or pair of texts the first."""
+        """Yield the records, the first of each cell or pair of texts."""
         return read(self.path)
 
     def _open(self) -> int:
@@ -149,19 +148,19 @@ class Journal:
                 "ended, or choose another run_dir."
             ) from error
         if os.fstat(file).st_nlink == 0:
-            # Whoever had it a moment ago has removed it, empty as it was.
+            # The process that had it has just removed it, because it was empty.
             os.close(file)
             return self._open()
         return file
 
     def _cut(self, length: int) -> None:
-        """Cut the file after its last whole line, or to nothing where it answers nothing."""
+        """Cut the file after its last whole line, or empty it if it has no answers."""
         self._begun = length > 0
         if os.fstat(self._file).st_size > length:
             os.ftruncate(self._file, length)
 
     def _usable(self, state: State) -> int:
-        """Return how many bytes of the file are a journal made under the same settings."""
+        """Return how many bytes of the file belong to a journal made under the same settings."""
         header, settings = _header_of(self.path, state), self._settings
         if not state.damaged and not state.answers:
             return 0
@@ -178,7 +177,7 @@ class Journal:
         return state.length
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append records, each with a ``cell`` or ``pair`` or, for a remark about all, without."""
+        """Append records, each with a ``cell`` or ``pair``; remarks about all have neither."""
         if self._failed is not None:
             raise self._unwritable(self._failed) from self._failed
         data = b"".join(line_of(record) for record in records)
@@ -195,7 +194,7 @@ class Journal:
             raise self._unwritable(self._failed) from self._failed
 
     def _begin(self) -> bytes:
-        """Return the first line, of which a copy is on the disk by then."""
+        """Return the first line, after writing its copy to the disk."""
         settings = self._settings
         line = line_of({"journal": _VERSION, "hash": json_digest(settings), "settings": settings})
         with replacing(_settings_path(self.path), alone=True) as temporary:
@@ -217,7 +216,7 @@ class Journal:
             self._sync()
 
     def _sync(self) -> None:
-        """Bring to the disk what is not there yet; a failure is told at the next `extend`."""
+        """Sync what is not on the disk yet; the next `extend` raises a failure."""
         if self._unsynced:
             self._unsynced = False
             try:
@@ -226,7 +225,7 @@ class Journal:
                 self._failed = error
 
     def close(self) -> None:
-        """Bring everything to the disk and let others write; a file without answers goes."""
+        """Sync everything and release the file; a journal without answers is removed."""
         if self._file < 0:
             return
         self._closing.set()
@@ -256,9 +255,9 @@ def adopt(
     *,
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Begin a journal with what `source` holds, unless it has begun already or there is no source.
+    """Begin a journal with the content of `source`, unless it exists or there is no source.
 
-    Refused where the other one was made under other `settings`, which determine the answers.
+    A source made under other `settings`, which determine the answers, is refused.
     """
     if path.exists() or not source.is_file():
         return
@@ -273,7 +272,7 @@ def adopt(
 
 
 def _difference(header: Record, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """Say in what settings differ from those of a journal; empty where they do not."""
+    """Say how settings differ from those of a journal; empty if they do not."""
     now: Record = json.loads(json.dumps({**defaults, **settings}))
     then: Record = {**json.loads(json.dumps(dict(defaults))), **(header.get("settings") or {})}
 

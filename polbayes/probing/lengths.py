@@ -1,4 +1,4 @@
-"""Which prompts do not fit into the context of a respondent, as far as that is known beforehand."""
+"""Prompts that do not fit into the context of a respondent, as far as known beforehand."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from polbayes.instrument.prompts import Lexicon, load_template
 from polbayes.respondents import BACKENDS
 from polbayes.respondents.questions import PendingQuestions
 
-# Prompts that are looked at; more would take long and tell nothing.
+# Number of prompts measured; more would take long without being more precise.
 _SAMPLE = 5000
 
 
@@ -20,7 +20,7 @@ def lengths_in_words(
     elicitation: ElicitationConfig,
     lexicon: Lexicon | None,
 ) -> list[str]:
-    """Return a line for each respondent with prompts that are too long for it, or nearly so."""
+    """Return a line for each respondent with prompts that are too long, or nearly so."""
     template = load_template(elicitation.template)
     writes = elicitation.kind in TEXTS
     lines = []

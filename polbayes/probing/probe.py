@@ -1,5 +1,6 @@
-"""Probing: every pending cell of a design is put to its respondent and written down."""
+"""Probing: every pending cell of a design is put to its respondent."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STATUS
 from polbayes.errors import UserError, check_known, unknown
-from polbayes.instrument.prompts import Lexicon, Prefix, render
+from polbayes.instrument.prompts import Lexicon, Prefix, render, with_context
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
 from polbayes.probing.first_answers import Screening
@@ -35,12 +36,12 @@ def probe(
     lexicon: Lexicon | None,
     **settings: Any,
 ) -> xr.Dataset:
-    """Fill the design with the answers to what `ask` asks, which takes the further settings.
+    """Fill the design with the answers to what `ask` asks; `ask` takes the further settings.
 
-    It gets `status`, `completion` and, for open answers, `truncated`, else `option_prob` (and an
-    ``option`` dimension with ``option_stance``), `p_agree` and `p_disagree`; `message` if a cell
-    has status error, `declined` if a server refused to answer, and `mass_unseen` if one lists only
-    the likeliest tokens. The attribute ``notes`` says what a reader must know, a line each.
+    This adds `status`, `completion` and, for open answers, `truncated`, else `option_prob` (with an
+    ``option`` dimension and ``option_stance``), `p_agree` and `p_disagree`; `message` for cells
+    with status error, `declined` if a server refused to answer, and `mass_unseen` if it lists only
+    the likeliest tokens. The attribute ``notes`` holds remarks for the reader, one per line.
     """
     paths = ask(design, respondents, elicitation=elicitation, lexicon=lexicon, **settings)
     return filled(design, paths, None if elicitation.kind in TEXTS else lexicon)
@@ -61,15 +62,12 @@ def ask(
     screening: Screening | None = None,
     progress: bool | Literal["always"] = True,
 ) -> dict[str, Path]:
-    """Ask every pending cell that the journals do not have yet, and write the answers down.
+    """Ask every pending cell that the journals lack, and record the answers.
 
-    Notes
-    -----
-    A respondent that is asked many questions at a time has its answers written down one by one.
     A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
-    failure is its answer: status error, with the message, and not asked again. A respondent
-    that does nothing but fail is an error, and nothing of it is kept. One whose first answers
-    cannot be used is an error where `screening` says so, and its answers are kept.
+    failure is its answer: status error, with the message, and not asked again. A respondent that
+    only fails is an error, and nothing of it is kept. One whose first answers are unusable is an
+    error if `screening` says so, and its answers are kept.
     """
     names = [str(name) for name in design["model"].values]
     for name in names:
@@ -115,7 +113,7 @@ def _works(
     paths: Mapping[str, Path],
     given: tuple[Mapping[str, str], Path | None],
 ) -> Iterator[Work]:
-    """Yield what each model is asked, with the kinds of answers and the journals of before."""
+    """Yield what each model is asked, with the kinds of answers and earlier journals."""
     answers, answers_from = given
     for name, path in paths.items():
         questions = PendingQuestions(design, name, answers)
@@ -159,8 +157,18 @@ def _settings(
     }
 
 
+def _options(data: xr.Dataset, **cell: str) -> dict[str, str]:
+    """Return the options that a prompt lists, in the order of the first run."""
+    if "prefix_options" not in data.coords:
+        return {}
+    texts = data["prefix_options"]
+    own = texts.sel({dim: label for dim, label in cell.items() if dim in texts.dims})
+    found: dict[str, str] = json.loads(str(own.values.ravel()[0]) or "{}")
+    return found
+
+
 def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefix: str) -> str:
-    """Put a prompt together from a response dataset alone.
+    """Render a prompt from a response dataset alone.
 
     Parameters
     ----------
@@ -172,7 +180,8 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     Returns
     -------
     str
-        The prompt; for a model with ``chat`` set, the user's turn.
+        The prompt; for a model with ``chat`` set, the user's turn. A system prompt and turns
+        before it are put above it, marked ``[System]``, ``[User]`` and ``[Assistant]``.
 
     Raises
     ------
@@ -186,9 +195,12 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     statement = str(data["statement"].sel(item=item, variant=variant).item())
     if not statement:
         raise UserError(f"item '{item}' has no wording '{variant}'.")
-    return render(
+    prompt = render(
         str(data["template"].sel(model=model).item()),
         prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
         statement=statement,
         model_name=model,
+        options=_options(data, item=item, variant=variant, prefix=prefix),
     )
+    context = data["prefix_context"].sel(prefix=prefix).item() if "prefix_context" in data else ""
+    return with_context(prompt, str(context), statement=statement, model_name=model)

@@ -1,4 +1,4 @@
-"""How far the asking has come: counts of answers, and what is said of them while it goes on."""
+"""Progress of asking: counts of answers, and the messages about them."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from polbayes.data.progress import progress_bar, say
 
-# Seconds between two lines where there is no terminal for a bar.
+# Seconds between two lines if there is no terminal for a bar.
 _BETWEEN_LINES = 30.0
 
 
 @dataclass
 class Counts:
-    """What a respondent's answers are so far."""
+    """Counts of a respondent's answers so far."""
 
     answered: int = 0  # cells with an answer or a failure
-    # Sum over cells: 1 for an open answer with a text, whatever a coder will make of it, and where
-    # probabilities are read the mass of the options that agree or disagree.
+    # Sum over cells: 1 for an open answer with a text, however it will be coded; for probabilities
+    # the mass of the options that agree or disagree.
     usable: float = 0.0
     # Cells with these statuses.
     refused: int = 0
@@ -27,7 +27,7 @@ class Counts:
     truncated: int = 0  # open answers that were cut off
 
     def add(self, records: Iterable[Mapping[str, Any]], stances: Sequence[int] = ()) -> int:
-        """Count the records of a journal, and return how many of them were answers to a cell."""
+        """Count the records of a journal; return how many were answers to a cell."""
         before = self.answered
         for record in records:
             if "cell" not in record:
@@ -49,7 +49,7 @@ class Counts:
         return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def in_words(self) -> str:
-        """Say what share of the answers has a text, or of the mass says something, and the rest."""
+        """Describe the share of answers with a text, or of mass on options, and the rest."""
         if not self.answered:
             return "no answers yet"
         if self.measured:
@@ -62,13 +62,7 @@ class Counts:
 
 
 def duration(seconds: float) -> str:
-    """Say how long something takes.
-
-    Examples
-    --------
-    >>> duration(42.4), duration(200), duration(9000), duration(200_000)
-    ('42 s', '3 min', '2 h 30 min', '2 d 7 h')
-    """
+    """Format a duration in seconds, e.g. ``42 s``, ``3 min``, ``2 h 30 min``, ``2 d 7 h``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -80,7 +74,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> str:
-    """Say in one line how far a respondent is."""
+    """Describe the progress of a respondent in one line."""
     share = 100 * done / total if total else 100.0
     parts = [f"{done:,} of {total:,} ({share:.0f} %)"]
     if done < total and rate:
@@ -89,12 +83,12 @@ def progress_line(done: int, total: int, rate: float | None, counts: Counts) -> 
 
 
 class Meter:
-    """What is shown of one respondent: a bar in a terminal, and elsewhere a line now and then.
+    """The progress of one respondent: a bar in a terminal, otherwise a line now and then.
 
     `done` of the `total` questions were answered before; `stances` are those of the options whose
-    mass is read. `show` is whether to show anything: ``"always"`` for a bar even where there is no
-    terminal, ``"bar"`` for no lines where there is none. `position` is that of the bar among
-    others, `clock` tells seconds.
+    mass is read. `show` is whether to show anything: ``"always"`` shows a bar even without a
+    terminal, ``"bar"`` no lines without one. `position` is that of the bar among others; `clock`
+    returns seconds.
     """
 
     def __init__(
@@ -120,7 +114,7 @@ class Meter:
         self._show(self.counts.add(records, self._stances))
 
     def set(self, counts: Counts) -> None:
-        """Show counts that were made elsewhere, of what was not answered before."""
+        """Show counts made elsewhere of questions that were not answered before."""
         new = counts.answered - self.counts.answered
         self.counts = counts
         self._show(new)

@@ -1,4 +1,4 @@
-"""What one respondent is to be asked, and its asking."""
+"""The questions for one respondent, and how they are asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -15,13 +15,13 @@ from polbayes.probing.progress import Meter
 from polbayes.respondents import BACKENDS, Question, open_respondent
 from polbayes.respondents.questions import PendingQuestions, question_digest
 
-# Questions that are looked up in the cache at a time.
+# Number of questions looked up in the cache at a time.
 _MOST = 1024
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one respondent is to be asked, answered or not, how, and its journal."""
+    """The questions for one respondent, answered or not, the settings, and its journal."""
 
     questions: PendingQuestions
     config: RespondentConfig
@@ -30,11 +30,11 @@ class Work:
     settings: Mapping[str, Any]
 
     def left(self, answered: Mapping[Cell, str]) -> list[int]:
-        """Return the places of the questions that have no answer."""
+        """Return the positions of the unanswered questions."""
         return [n for n, q in enumerate(self.questions) if _is_new(q, answered, self.path)]
 
     def cache(self) -> AbstractContextManager[AnswerCache]:
-        """Open the cache that runs share, which the config names."""
+        """Open the cache shared by runs that the config names."""
         assert self.asking.journal.cache is not None
         return open_cache(
             Path(self.asking.journal.cache).expanduser(),
@@ -48,14 +48,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Put:
-    """Questions that are put, one by one, and what is known of the respondent and used in all."""
+    """Questions to ask one by one, what is known of the respondent, and its total usage."""
 
     questions: Iterator[Question]
     known: Before = field(default_factory=Before)
 
 
 def note_damage(journal: Journal, known: Before) -> None:
-    """Write down that lines of a journal are damaged, where some are."""
+    """Record that a journal has damaged lines, if it has any."""
     if journal.damaged:
         lines = f"{journal.damaged} damaged lines of {journal.path.name} were skipped"
         note(journal, f"{lines}; what they answered is asked again.", known.notes)
@@ -64,10 +64,10 @@ def note_damage(journal: Journal, known: Before) -> None:
 def from_cache(
     work: Work, left: Sequence[int], journal: Journal, stack: ExitStack
 ) -> Sequence[int]:
-    """Answer from the cache that runs share, where there is one, and keep there what is new.
+    """Answer from the cache shared by runs, if there is one, and add new answers to it.
 
-    Returns the places that are left; when `stack` ends, also before an interruption, the cache gets
-    what was answered.
+    Returns the positions of the questions left. When `stack` closes, also before an interruption,
+    the new answers are added to the cache.
     """
     if not left or work.asking.journal.cache is None:
         return left
@@ -80,7 +80,7 @@ def from_cache(
 def _not_cached(
     cache: AnswerCache, questions: PendingQuestions, left: Sequence[int], journal: Journal
 ) -> list[int]:
-    """Write down the answers that the cache has, and return which questions are left."""
+    """Record the cached answers, and return the questions that are left."""
     asked = []
     for start in range(0, len(left), _MOST):
         some = left[start : start + _MOST]
@@ -109,7 +109,7 @@ def ask_left(
     journal: Journal,
     meter: Meter | None = None,
 ) -> None:
-    """Ask a respondent questions, and write the answers into a journal as they come.
+    """Ask a respondent questions, and record the answers in a journal as they arrive.
 
     `questions` are all of the respondent's, answered or not; those of `put` are asked. Failures are
     held back until the next success shows that the respondent works.

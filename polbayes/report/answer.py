@@ -1,4 +1,4 @@
-"""The answer on the first screen: who leans where, how sure that is, and whether it can be used."""
+"""The answer on the first screen: who leans where, how certain that is, and whether to use it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -50,7 +50,7 @@ def answer(results: Results) -> tuple[Block, ...]:
         blocks.append(_picture(known, results.level))
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
-        each = Bullets(tuple(standings(found, results.level, results.dimensions)))
+        each = Bullets(tuple(_standings(found, results.level, results.dimensions)))
         blocks.append(Fold("Each model in words, with probabilities", (each,)))
     return tuple(blocks)
 
@@ -83,7 +83,7 @@ def _found(results: Results) -> list[Row]:
 def leanings(
     found: Sequence[Row], dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
 ) -> list[str]:
-    """Say on each dimension which models lean where, in a sentence."""
+    """Say on each dimension, in a sentence, which models lean where."""
     out = []
     for dimension in dict.fromkeys(on for _, on, _ in found):
         rows = [(model, verdict) for model, on, verdict in found if on == dimension]
@@ -109,10 +109,10 @@ def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
     return f"{names} {words if len(of) == 1 else many}"
 
 
-def standings(
+def _standings(
     found: Sequence[Row], level: float, dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
 ) -> list[tuple[str, str]]:
-    """Say of each model where it stands on each dimension."""
+    """Say for each model where it stands on each dimension."""
 
     def said(name: str, verdict: Verdict) -> str:
         one = named(dimensions, name)
@@ -129,7 +129,7 @@ def standings(
 
 
 def rests_on(results: Results) -> str:
-    """Say what was asked, and how it was read."""
+    """Say what was asked, and how the answers were read."""
     data, counts = results.responses, size(results.responses)
     items = max(counts["items"], 1)
     wordings = counts["wordings"] / items
@@ -152,7 +152,7 @@ def rests_on(results: Results) -> str:
 
 
 def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
-    """Say what other statements, prompts and priors would do, as far as the run tells."""
+    """Say how other statements, prompts and priors would matter, as far as known."""
     own = results.table("reliability")
     if not found:
         return
@@ -189,7 +189,7 @@ def _widest(rows: pd.DataFrame) -> list[str]:
 
 
 def _usable(results: Results) -> Iterator[str]:
-    """Say whether the estimates can be used, and what they leave out."""
+    """Say whether the estimates can be used, and what they omit."""
     if results.fitted:
         yield _sampled(results)
     counts = size(results.responses)
@@ -213,7 +213,7 @@ def _usable(results: Results) -> Iterator[str]:
 
 
 def _sampled(results: Results) -> str:
-    """Say what the sampler's checks allow, unless the answers mean nothing anyhow."""
+    """Say what the sampler's checks allow, or that the answers are meaningless."""
     models, new, items = unseen(results.responses)
     if not new:
         return _CAN_IT[results.verdict]

@@ -1,5 +1,6 @@
-"""What was asked and answered, read back from the response dataset."""
+"""What was asked and answered, from the response dataset."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,15 +13,16 @@ import xarray as xr
 from polbayes.config.resources import folder
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.dimensions import Dimension, dimensions_of
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
+from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt as it was sent, and the models that got exactly this."""
+    """One prompt as sent, and the models that got exactly this."""
 
     prefix: str
     models: tuple[str, ...]
@@ -44,7 +46,7 @@ def statements(data: xr.Dataset) -> pd.DataFrame:
 
 
 def _side(dimension: Dimension | None, keying: object) -> str:
-    """Say to which pole agreeing leans."""
+    """Return the pole that agreeing leans to."""
     if dimension is None or keying not in (-1, 1):
         return "not scored" if keying == 0 else ""
     pole = dimension.negative if keying == -1 else dimension.positive
@@ -52,7 +54,7 @@ def _side(dimension: Dimension | None, keying: object) -> str:
 
 
 def _grid(data: xr.Dataset, name: str) -> np.ndarray:
-    """Return a coordinate of the wordings over item and variant, empty where there is none."""
+    """Return a coordinate of the wordings over item and variant, empty if there is none."""
     shape = (data.sizes["item"], data.sizes["variant"])
     if name not in data.coords:
         return np.full(shape, "", dtype=object)
@@ -61,7 +63,7 @@ def _grid(data: xr.Dataset, name: str) -> np.ndarray:
 
 
 def first_wordings(data: xr.Dataset) -> dict[str, str]:
-    """Return for each item the statement to show for it: the original, else the first."""
+    """Return the statement to show for each item: the original, else the first."""
     table = statements(data)
     original = table["kind"].eq("original")
     ordered = table.assign(later=~original).sort_values("later", kind="stable")
@@ -74,6 +76,7 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
     wordings = list(first_wordings(data).values())
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
         return []
+    options = options_by_cell(data)
     found: dict[tuple[str, str, bool], list[str]] = {}
     for prefix in range(data.sizes["prefix"]):
         for model in range(data.sizes["model"]):
@@ -87,14 +90,17 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
                 statement=wordings[0],
                 model_name=name,
                 mask=MASK,
+                options=json.loads(str(options[0, 0, prefix, 0]) or "{}"),
             )
+            context = _at(data, "prefix_context", prefix=prefix) or ""
+            text = with_context(text, context, statement=wordings[0], model_name=name)
             chat = bool(_at(data, "chat", model=model) or 0)
             found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]
 
 
 def example_answers(data: xr.Dataset) -> pd.DataFrame:
-    """Pick one raw answer per model and outcome, from the middle of those there are."""
+    """Pick one raw answer per model and outcome, from the middle of the run."""
     columns = ["model", "outcome", *CELL_DIMS[1:], "completion", *extra_texts(data)]
     if "completion" not in data:
         return pd.DataFrame(columns=columns)
@@ -116,12 +122,12 @@ def example_answers(data: xr.Dataset) -> pd.DataFrame:
 
 
 def extra_texts(data: xr.Dataset) -> list[str]:
-    """Name what a table of answers says of them that is there to be shown."""
+    """Return the names of an imported table's columns to show."""
     return [str(n) for n, c in data.coords.items() if c.attrs.get("shown") or n == "administration"]
 
 
 def _outcomes(data: xr.Dataset) -> np.ndarray:
-    """Name what became of each cell: its stance where it is coded, else its status."""
+    """Return the outcome of each cell: its stance if coded, else its status."""
     shape = tuple(data.sizes[d] for d in CELL_DIMS)
     named = np.full(shape, "", dtype=object)
     for variable, codes in (("status", STATUS), ("stance", STANCE)):
@@ -236,7 +242,7 @@ def example_masses(data: xr.Dataset) -> pd.DataFrame:
 
 
 def size(data: xr.Dataset) -> dict[str, int]:
-    """Count what the run consists of."""
+    """Count the parts of the run."""
     asked = data["status"].values != NOT_ASKED if "status" in data else np.zeros(0)
     return {
         "models": data.sizes.get("model", 0),
@@ -249,9 +255,9 @@ def size(data: xr.Dataset) -> dict[str, int]:
 
 
 def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
-    """Name the embedded models, and count items: those they never saw, and all.
+    """Return the embedded models, the number of items they never saw, and that of all items.
 
-    They are trained on the statements of the shipped instruments and on nothing else.
+    They are trained only on the statements of the shipped instruments.
     """
     if "checkpoint" not in data.coords:
         return [], 0, 0
@@ -273,7 +279,7 @@ def _shipped() -> frozenset[str]:
 
 
 def coders_of(data: xr.Dataset) -> list[str]:
-    """Name what decided on answers that were read as text, in the order of the coders."""
+    """Return what decided on answers read as text, in the order of the coders."""
     if "coder" not in data or "completion" not in data:
         return []
     names = str(data["coder"].attrs.get("flag_meanings", "")).split()
@@ -287,7 +293,7 @@ def _cell(data: xr.Dataset, cell: tuple[int, ...]) -> dict[str, str]:
 
 
 def _at(data: xr.Dataset, name: str, **where: int) -> Any:
-    """Return one value of a coordinate, an empty text where the dataset has none."""
+    """Return one value of a coordinate, an empty text if the dataset lacks it."""
     if name not in data.coords:
         return ""
     value = data[name].isel(where, missing_dims="ignore").values

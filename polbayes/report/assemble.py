@@ -1,4 +1,4 @@
-"""Gathering what a run's folder holds into the results that the report shows."""
+"""Gathering the contents of a run's folder into the results of a report."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,10 +15,10 @@ from polbayes.errors import UserError
 from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
 
-# Where specs are compared on a run's answers, within its folder.
+# The comparison of specs in a run's folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
 
-# A smaller part of the probability on the options is said before the numbers.
+# Below this share of probability on the options the report warns first.
 _MOSTLY = 0.5
 
 _STUDIES = (
@@ -44,7 +44,7 @@ def assemble(
     """Gather the results of a run from ``responses.nc``, ``measures/`` and ``estimates/``.
 
     `stages` are the records of the finished stages, `command` is the command line that makes this
-    report again. A stage that the report needs and that was not run is a `UserError`.
+    report again. A missing stage that the report needs is a `UserError`.
     """
     for stage in ("code", "measure", "fit"):
         if stage not in stages:
@@ -86,7 +86,7 @@ def assemble(
 
 
 def mass_elsewhere(measures: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Name the models of whose probability most is on other answers than the options."""
+    """Describe the models with most of their probability on answers other than the options."""
     if "validity" not in measures or "measure" not in measures["validity"]:
         return []
     validity = measures["validity"]
@@ -99,20 +99,20 @@ def mass_elsewhere(measures: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def used_by(stages: Mapping[str, Any]) -> dict[str, str]:
-    """Return what respondents and judges behind servers used, in words."""
+    """Describe the usage of respondents and judges behind servers."""
     used = [stages.get(stage, {}).get("usage", {}) for stage in ("probe", "code")]
     return {f"used by {name}": text for one in used for name, text in one.items()}
 
 
 def _coders(responses: xr.Dataset) -> dict[str, str]:
-    """Return what coders say of themselves."""
+    """Return the coders' descriptions."""
     said = str(responses["coder"].attrs.get("about", "")) if "coder" in responses else ""
     pairs = [line.split(": ", 1) for line in said.splitlines()]
     return {f"coder {name}": text for name, text in pairs}
 
 
 def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
-    """Return the files that the section of a study shows, beside those of the run's stages."""
+    """Return the files that a study's section shows, besides those of the run's stages."""
     if config.report.study is None:
         return {}
     ablation = folder / "ablation" / "report" / "tables"

@@ -1,4 +1,4 @@
-"""What a page consists of: sections of paragraphs, pictures, tables and folded parts."""
+"""The parts of a page: sections of paragraphs, pictures, tables and folded parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Verbatim:
-    """Text shown exactly as it is, line breaks included, with a word on what it is."""
+    """Text shown unchanged, including line breaks, with a label."""
 
     kind: ClassVar[str] = "verbatim"
     label: str
@@ -59,13 +59,13 @@ class Picture:
     name
         Stem of its files.
     caption, alt
-        What it shows, for those who see it and for those who do not.
+        What it shows, and a replacement for those who cannot see it.
     figure
         The drawing.
     csv
-        Names of the tables whose numbers it shows; by default the one of its own name.
+        Names of the tables with its numbers; by default the one of its own name.
     posterior
-        Whether it stands or falls with the sampler's diagnostics; by default as its tables do.
+        Whether it depends on the sampler's diagnostics; by default as its tables do.
     chart
         The same as a Vega-Lite specification, which the page draws in its place if it can.
     """
@@ -87,7 +87,7 @@ class Picture:
 
     @property
     def wide(self) -> bool:
-        """Whether it is shown in its full width, to be scrolled, lest its text be tiny."""
+        """Whether it is shown in full width and scrolled, so that its text stays legible."""
         return bool(self.figure.get_figwidth() > WIDEST)
 
 
@@ -101,7 +101,7 @@ class Grid:
     numeric: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]  # the first cell of a row is its header
     csv: str
-    # Rows of the whole table, of which these may be the first ones.
+    # Number of rows of the whole table, of which these may be the first.
     total: int
     posterior: bool = False
     searchable: bool = False  # whether it gets a search field
@@ -113,7 +113,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that open on a click; print has those that are open."""
+    """Blocks that open on a click; print includes those that are open."""
 
     kind: ClassVar[str] = "fold"
     title: str
@@ -174,9 +174,9 @@ def grid(
     long: bool = False,
     id: str = "",
 ) -> Grid:
-    """Lay a table out; all rows of a searchable one, the first `MOST_ROWS` of another.
+    """Lay out a table: all rows of a searchable one, the first `MOST_ROWS` otherwise.
 
-    Whether it stands or falls with the sampler's diagnostics is by default that of the CSV.
+    Whether it depends on the sampler's diagnostics is by default as for the CSV.
     """
     shown = table if searchable else table.head(MOST_ROWS)
     rows = tuple(
@@ -201,20 +201,20 @@ def grid(
 def folded_grid(
     title: str, table: pd.DataFrame, columns: Sequence[Column], *, caption: str, csv: str
 ) -> Fold:
-    """Lay a table out behind a title."""
+    """Lay out a table behind a title."""
     return Fold(title, (grid(table, columns, caption=caption, csv=csv),))
 
 
 def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the rows of the measure ``bias`` itself, or None where there are none."""
+    """Return the rows of the measure ``bias`` itself, or None if there are none."""
     if table is None or "measure" not in table:
         return table
     rows = table[table["measure"] == "bias"]
     return None if rows.empty else rows
 
 
-def level_of(table: pd.DataFrame | None, default: float = 0.95) -> float:
+def level_of(table: pd.DataFrame | None) -> float:
     """Return the coverage that a classical table states."""
     if table is None or "level" not in table or table["level"].dropna().empty:
-        return default
+        return 0.95
     return float(table["level"].dropna().iloc[0])

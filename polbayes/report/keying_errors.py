@@ -7,7 +7,7 @@ import pandas as pd
 
 from polbayes.report.numbers import interval, number
 
-# Where ``task=validate_coder`` leaves the errors by side.
+# The errors by side from ``task=validate_coder``.
 KEYING = Path("validation") / "tables" / "keying.csv"
 _ALL = "cascade"
 
@@ -31,10 +31,10 @@ def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> li
 
 
 def keying_sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Say of each coder whether its errors differ by side, and what that does to the bias.
+    """Say for each coder whether its errors differ by side, and the effect on the bias.
 
-    The table is `polbayes.tasks.validation.errors_by.keying_table`'s, of one coder or several. A
-    sentence is a warning where an interval leaves out 0.
+    The table is that of `polbayes.tasks.validation.errors_by.keying_table`, for one or more coders.
+    A sentence is a warning if an interval excludes 0.
     """
     return [
         (f"{coder}:", _sentence(rows.set_index("measure")))

@@ -1,4 +1,4 @@
-"""Numbers as a reader meets them."""
+"""Formatting of numbers for readers."""
 
 import math
 
@@ -6,7 +6,7 @@ ABSENT = "–"
 
 
 def number(value: float, digits: int = 2) -> str:
-    """Write a number with a true minus sign; ``–`` where there is none.
+    """Format a number with a true minus sign; ``–`` if missing.
 
     A value that rounds to zero has no sign.
     """
@@ -17,13 +17,13 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def interval(lower: float, upper: float, digits: int = 2) -> str:
-    """Write an interval as ``[−1.10, −0.54]``; ``–`` where an end is missing."""
+    """Format an interval as ``[−1.10, −0.54]``; ``–`` if an end is missing."""
     low, high = number(lower, digits), number(upper, digits)
     return ABSENT if ABSENT in (low, high) else f"[{low}, {high}]"
 
 
 def chance(probability: float) -> str:
-    """Write a probability in percent, never as certain: ``< 1%`` and ``> 99%`` at the ends."""
+    """Format a probability in percent, never as certain: ``< 1%`` and ``> 99%`` at the ends."""
     if probability is None or not math.isfinite(probability):
         return ABSENT
     if probability < 0.01:
@@ -34,17 +34,17 @@ def chance(probability: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Write a p value with three decimals."""
+    """Format a p value with three decimals."""
     return "< 0.001" if value < 0.001 else number(value, 3)
 
 
 def share(value: float) -> str:
-    """Write a share in percent."""
+    """Format a share in percent."""
     return ABSENT if value is None or not math.isfinite(value) else f"{100 * value:.1f}%"
 
 
 def count(value: float) -> str:
-    """Write a count with thin spaces between thousands."""
+    """Format a count with thin spaces between thousands."""
     if value is None or not math.isfinite(value):
         return ABSENT
     return f"{value:,.0f}".replace(",", "\u2009")

@@ -31,7 +31,7 @@ BANNERS = {
 def sections(results: Results) -> tuple[list[Section], list[str]]:
     """Make the sections that the results allow, in the order of the page.
 
-    Also returned are the names of those without results, although the analysis could have had them.
+    Also returns the names of sections without results that the analysis could have had.
     """
     made = [(maker, maker.make(results)) for maker in in_order()]
     present = [section for _, section in made if section is not None]
@@ -52,14 +52,14 @@ def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Front:
-    """What stands before the sections of a page."""
+    """The front of a page."""
 
     title: str
     description: str
     kicker: str  # what is above the title
     made: str  # when and from what the page was made
     facts: Mapping[str, str]  # counts that the page rests on, by name
-    # The first thing to be read; nothing where no question is answered.
+    # The answer; empty if no question is answered.
     answer: tuple[Block, ...] = ()
     verdict: str = "good"
     verdict_sentences: Sequence[str] = ()
@@ -82,7 +82,7 @@ def drawn_by_page(front: Front, present: Sequence[Section]) -> dict[str, Mapping
 def front_of(
     results: Reported, absent: Sequence[str], *, title: str = "", answer: tuple[Block, ...] = ()
 ) -> Front:
-    """Make what stands before the sections of a run's report, under its title or another."""
+    """Make the front of a run's report, under its title or another."""
     duration = f", duration {results.duration}" if results.duration else ""
     verdict = results.verdict or "good"
     banner = {"kind": verdict, "title": BANNERS[verdict]}
@@ -103,10 +103,10 @@ def front_of(
 
 
 def render_page(front: Front, present: Sequence[Section], images: Mapping[str, bytes]) -> str:
-    """Write a page, with the pictures' SVG by name embedded.
+    """Render a page, with the pictures' SVG embedded by name.
 
     The HTML loads nothing, and no text of the results can act in it: texts are escaped, control
-    characters visible, and the policy runs the page's own script only.
+    characters are visible, and the policy runs only the page's own script.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -137,12 +137,12 @@ def render_page(front: Front, present: Sequence[Section], images: Mapping[str, b
 
 
 def _shown(value: Any) -> Any:
-    """Make every text that enters the page visible; the escaping comes after this."""
+    """Make every text of the page visible, before it is escaped."""
     return visible(value) if type(value) is str else value
 
 
 def moment(created: str = "") -> str:
-    """Write an ISO time for readers, by default the present one; anything else stays as it is."""
+    """Format an ISO time for readers, by default now; return anything else unchanged."""
     try:
         moment = datetime.fromisoformat(created) if created else datetime.now(UTC)
     except ValueError:

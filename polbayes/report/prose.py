@@ -6,7 +6,7 @@ from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, WORDS, Aga
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension
 from polbayes.report.numbers import chance, count, number
 
-# Where the difference is, by what it is a difference from.
+# Words for a difference, by what it is a difference from.
 _PLACES = {
     "centre": {LEFT: "left", EQUAL: "centre", RIGHT: "right"},
     "model": {LEFT: "left of it", EQUAL: "equal", RIGHT: "right of it"},
@@ -15,7 +15,7 @@ _PLACES = {
 
 
 def reading_of_verdicts(level: float, rope: float) -> str:
-    """Say what the words of `standing` stand for."""
+    """Explain the words of `standing`."""
     return (
         "The verdicts are about the lean, the expected answer to a new statement like those "
         f"asked, from −1 (always left) to 1 (always right). Up to {number(rope)} from the centre "
@@ -32,7 +32,7 @@ def standing(
     against: Against = "centre",
     dimension: Dimension = ECONOMIC_AND_CULTURAL[0],
 ) -> str:
-    """Say what a verdict is, with its interval and how probable it is."""
+    """Describe a verdict with its interval and probability."""
     if not verdict.decision:
         return "has no estimate"
     what = "lean" if against == "centre" else "difference of lean"
@@ -57,7 +57,7 @@ def with_poles(text: str, dimension: Dimension) -> str:
 
 
 def chances(verdict: Verdict, against: Against = "centre") -> str:
-    """Give the probability of what was decided; of all three possibilities where it is open."""
+    """Return the probability of the decision; of all three possibilities if open."""
     places = _PLACES[against]
     if verdict.decision == OPEN:
         return ", ".join(f"{name} {chance(verdict.chances[at])}" for at, name in places.items())
@@ -67,7 +67,7 @@ def chances(verdict: Verdict, against: Against = "centre") -> str:
 
 
 def listed(names: list[str], most: int = 6) -> str:
-    """List names in a sentence, the later ones as a count."""
+    """List names in a sentence, the last ones as a count."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     if len(names) < 2:
@@ -75,7 +75,7 @@ def listed(names: list[str], most: int = 6) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def plural(number_of: float, name: str, many: str = "") -> str:
+def plural(number_of: float, name: str) -> str:
     """Count something in words: ``1 prefix``, ``2 prefixes``."""
     ending = "es" if name.endswith(("x", "s", "ch", "sh")) else "s"
-    return f"{count(number_of)} {name if number_of == 1 else many or name + ending}"
+    return f"{count(number_of)} {name if number_of == 1 else name + ending}"

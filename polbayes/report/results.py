@@ -1,4 +1,4 @@
-"""What a report is made from."""
+"""The inputs of a report."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -32,6 +32,8 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "contrasts": ("measure", "dimension", "against", "model_a", "model_b", *_INTERVAL, "decision"),
     "prefix_contrasts": ("model", "prefix", *_INTERVAL, "p_inside", "decision"),
     "correlation": ("first", "second", "of", "n_models", *_INTERVAL),
+    "reference_scale": ("model", "dimension", "reference", *_INTERVAL),
+    "nearest": ("model", "reference", "p_nearest", *_INTERVAL, "agreement", "n_items"),
     "variance_shares": ("model", "dimension", "component", *_INTERVAL, "variance"),
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),
@@ -71,29 +73,29 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "ablation": ("model", "kind", "measure", *_INTERVAL),
     "ablation_differences": ("model", "kind", "measure", *_INTERVAL),
 }
-"""The columns that are needed of tables that no measure gives; others are kept in the CSV."""
+"""Required columns of tables other than measures; further ones are kept in the CSV."""
 
 POSTERIOR = frozenset(_SAMPLED)
-"""The tables that stand or fall with the sampler's diagnostics."""
+"""The tables that depend on the sampler's diagnostics."""
 
 
 def columns_of(name: str) -> Sequence[str]:
-    """Return the columns that are needed of a table: of a measure's, those that it names."""
+    """Return the required columns of a table; for a measure's, those that it names."""
     measured = (measure.tables[name] for measure in MEASURES.values() if name in measure.tables)
     return COLUMNS[name] if name in COLUMNS else next(measured, ())
 
 
 def facts_of(counts: Mapping[str, int]) -> Mapping[str, str]:
-    """Write counts under their names in the plural, which are in the singular for one."""
+    """Return counts by name in the plural, or in the singular for one."""
     one = {name: name.removesuffix("es" if name.endswith("xes") else "s") for name in counts}
     return {one[name] if n == 1 else name: count(n) for name, n in counts.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reported(ABC):
-    """What the report of a run is made from, in whatever way it measures."""
+    """The inputs of a run's report, however it measures."""
 
-    # What the run is called and is about; `name` is the experiment's.
+    # Title and subject of the run; `name` is the experiment's.
     title: str
     description: str
     name: str
@@ -104,9 +106,9 @@ class Reported(ABC):
     # Whether the draws can be used, one of VERDICTS; empty where nothing was sampled.
     verdict: str = ""
     verdict_sentences: list[str] = field(default_factory=list)
-    # Sentences saying what was not asked, failed or could not be coded.
+    # Sentences about what was not asked, failed or could not be coded.
     exclusions: list[str] = field(default_factory=list)
-    # What is needed to rerun, and what else is to be known.
+    # What is needed to rerun, and further remarks.
     config_yaml: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -134,25 +136,11 @@ class Reported(ABC):
 class Results(Reported):
     """Finished results of one run with questionnaires.
 
-    Latent scales and bias are negative on the left. For the columns of tables see `columns_of`.
-
-    Parameters
-    ----------
-    responses
-        The response dataset, see `polbayes.data.dataset` and `polbayes.instrument.design`.
-    equation, priors
-        The fitted model as text.
-    citations
-        What is to be cited.
-    study
-        One of `polbayes.config.schema.STUDIES`, whose tables and figures are shown; empty for none.
-    maps
-        Pairs of dimensions of which there is a map; without any of the first two.
-
-    Raises
-    ------
-    ValueError
-        If the verdict or level is out of range or a table lacks a column.
+    Latent scales and bias are negative on the left; for the columns of tables see `columns_of`.
+    `responses` is the response dataset (`polbayes.data.dataset`, `polbayes.instrument.design`),
+    `equation` and `priors` are the fitted model as text, `study` is one of
+    `polbayes.config.schema.STUDIES` to show, or empty, and `maps` are pairs of dimensions to map,
+    by default the first two. A verdict or level out of range or a missing column is a ValueError.
     """
 
     responses: xr.Dataset
@@ -190,7 +178,7 @@ class Results(Reported):
 
     @property
     def unlinked(self) -> bool:
-        """Whether runs are compared whose scales are not linked, so that nothing was fitted."""
+        """Whether the scales of compared runs are not linked, so that nothing was fitted."""
         return self.table("comparison") is not None and self.table("theta") is None
 
     @property

@@ -1,4 +1,4 @@
-"""What makes a section of a run's report."""
+"""The definition of a section of a run's report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from polbayes.report.results import Results
 
 @dataclass(frozen=True)
 class SectionMaker:
-    """What makes a section of a run's report.
+    """A section of a run's report.
 
     Parameters
     ----------
     name
-        What the reader is told is absent where there is nothing to show.
+        Its name in the list of absent sections.
     make
-        Makes the section; None where the results have nothing for it.
+        Makes the section; None if the results have nothing for it.
     analysis
-        The kind of analysis that alone can have it; empty for both.
+        The only kind of analysis that can have it; empty for both.
     joint
-        Whether it needs an analysis on one scale, which runs that share nothing have not.
+        Whether it needs an analysis on one scale, which unlinked runs lack.
     optional
-        Whether it is shown only where it was asked for, so that it is not missed otherwise.
+        Whether it is shown on request only, and is otherwise not listed as absent.
     """
 
     name: str
@@ -33,7 +33,7 @@ class SectionMaker:
     optional: bool = False
 
     def missed(self, results: Results) -> bool:
-        """Tell whether the analysis could have had the section."""
+        """Return whether the analysis could have had the section."""
         if self.optional:
             return False
         if results.unlinked:

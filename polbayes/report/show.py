@@ -1,11 +1,11 @@
-"""Columns of the tables on a page: what is shown of a row, under which header."""
+"""Columns of the tables on a page: their content and headers."""
 
 from collections.abc import Mapping
 
 from polbayes.report import numbers
 from polbayes.report.blocks import Column
 
-# Headers of columns that are not called like these.
+# Headers of columns that differ from their names.
 _HEADERS = {
     "model_a": "Model A",
     "model_b": "Model B",
@@ -15,7 +15,7 @@ _HEADERS = {
 
 
 def text(name: str, header: str = "") -> Column:
-    """Show a column of text, under its usual header or another; a missing value as ``–``."""
+    """Show a column of text, under its usual header or another; missing values as ``–``."""
     usual = _HEADERS.get(name, name.replace("_", " ").capitalize())
     return Column(header or usual, lambda row: _text(row[name]), numeric=False)
 
@@ -26,7 +26,7 @@ def texts(*names: str) -> list[Column]:
 
 
 def named(name: str, header: str, words: Mapping[str, str]) -> Column:
-    """Show a column of ids by what they are called, those without a name as they are."""
+    """Show a column of ids by their names, or unchanged without one."""
     return Column(header, lambda row: words.get(row[name], row[name]), numeric=False)
 
 

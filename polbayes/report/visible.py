@@ -1,4 +1,4 @@
-"""Untrusted text made fit to be shown: nothing in it acts, everything in it is seen."""
+"""Untrusted text made safe to show: nothing in it acts, everything in it is visible."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The report as files: page, figures and tables, there whole or not at all."""
+"""The report as files: page, figures and tables, written atomically."""
 
 import io
 import os
@@ -23,19 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "index.html"
-NOT_TO_BE_USED = "not to be used: failed diagnostics"
+_NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
 
 
 def write_report(results: Results, folder: Path) -> Path:
     """Write a report into its own folder, as ``index.html``, ``figures/`` and ``tables/``.
 
-    A report that is there is replaced, in one step, once the new one is whole.
-
-    Raises
-    ------
-    UserError
-        If something else than a report is in `folder`.
+    An existing report is replaced in one step once the new one is complete; a folder with anything
+    else is a `UserError`.
     """
     present, absent = sections(results)
     front = front_of(results, absent, answer=answer(results))
@@ -50,10 +46,10 @@ def write_page(
     *,
     also: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Write a page with its figures and tables, see `write_report`.
+    """Write a page with its figures and tables; see `write_report`.
 
-    Tables are those of its sections and those given; `also` writes further files into the folder
-    while it is built.
+    Tables are those of its sections and those given; `also` writes further files into the new
+    folder.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
@@ -101,14 +97,14 @@ def _build(
     for blocks in (front.answer, *(section.blocks for section in present)):
         for picture in pictures(blocks):
             if picture.posterior and front.verdict == "bad":
-                stamp(picture.figure, NOT_TO_BE_USED)
+                stamp(picture.figure, _NOT_TO_BE_USED)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
     page = render_page(front, present, images)
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
 def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> None:
-    """Write one CSV; estimates carry the verdict, so that it travels with them."""
+    """Write one CSV; estimates carry the verdict, so that it stays with them."""
     safe = table.copy()
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):
@@ -116,12 +112,12 @@ def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> Non
     if verdict is not None:
         safe["verdict"] = verdict
     path.parent.mkdir(exist_ok=True)
-    # A lone surrogate, which a completion may hold, has no encoding.
+    # A lone surrogate, which a completion may contain, cannot be encoded.
     safe.to_csv(path, index=False, encoding="utf-8", errors="backslashreplace")
 
 
 def _save(figure: "Figure", path: Path) -> bytes:
-    """Save a figure as PNG and SVG, the same bytes every time, and return the SVG."""
+    """Save a figure as PNG and SVG, always with the same bytes, and return the SVG."""
     from polbayes.report.figures.style import neutral_style
 
     path.parent.mkdir(exist_ok=True)
@@ -130,7 +126,7 @@ def _save(figure: "Figure", path: Path) -> bytes:
         figure.savefig(
             path.with_name(f"{path.name}.png"), dpi=_PIXELS_PER_INCH, metadata={"Software": None}
         )
-        # That laid everything out; doing it again would take as long as the drawing.
+        # The layout is done; repeating it would take as long as drawing.
         figure.set_layout_engine("none")
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
@@ -138,7 +134,7 @@ def _save(figure: "Figure", path: Path) -> bytes:
 
 
 def _swap_in(built: Path, target: Path) -> None:
-    """Put `built` where `target` is; at every moment one of the two is whole on disk."""
+    """Replace `target` by `built`; at every moment one of them is complete on disk."""
     if not target.exists():
         os.rename(built, target)
         return

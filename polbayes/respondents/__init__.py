@@ -1,4 +1,4 @@
-"""Respondents: who answers. One module a backend, chosen by `RespondentConfig.backend`."""
+"""Respondents: who answers. One module per backend, chosen by `RespondentConfig.backend`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -89,7 +89,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
 def _check_decoding(
     where: str, name: str, backend: Backend, elicitation: ElicitationConfig
 ) -> None:
-    """Refuse a way of writing answers that there is not, or not with this backend."""
+    """Refuse a decoding that does not exist or that this backend lacks."""
     way, runs = elicitation.decoding, elicitation.runs
     check_known("decoding", way, known=DECODINGS, where="elicitation.decoding")
     if way not in backend.decodings:
@@ -111,10 +111,10 @@ def _check_decoding(
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a respondent, reading at most its tokenizer.
+    """Return a respondent's entry in the design, reading at most its tokenizer.
 
-    Of the template the text for this kind of model is chosen: ``chat`` when the tokenizer has a
-    chat template and `config.chat` is not false, else ``base``; ``masked`` for masked LMs.
+    The template's text for this kind of model is chosen: ``chat`` if the tokenizer has a chat
+    template and `config.chat` is not false, else ``base``; ``masked`` for masked LMs.
     """
     check_known("backend", config.backend, known=BACKENDS, where=f"respondents.{name}")
     attributes = checked_attributes(config.attributes, where=f"respondents.{name}.attributes")
@@ -129,13 +129,13 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_respondent(
     name: str, config: RespondentConfig, *, elicitation: ElicitationConfig
 ) -> Respondent:
-    """Make a respondent that `check` lets through ready to be asked."""
+    """Open a respondent that has passed `check`."""
     template = load_template(elicitation.template)
     return BACKENDS[config.backend].open(name, config, template, elicitation)
 
 
 def check_ready(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent while something outside of the config is missing, as a key."""
+    """Refuse to ask a respondent while something outside the config is missing, e.g. a key."""
     BACKENDS[config.backend].ready(name, config)
 
 
@@ -143,9 +143,9 @@ _FILES = "respondent.files"
 
 
 def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what settings of answers are where a journal was begun before they existed.
+    """Return the settings of journals that are older than a setting.
 
-    A journal begun before files were told apart has those that `settings` are now.
+    A journal begun before files were distinguished has the files of the current `settings`.
     """
     groups: dict[str, Any] = {
         "respondent": RespondentConfig(),
@@ -160,17 +160,16 @@ def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) -> Mapping[str, Any]:
-    """Return what of a respondent and its elicitation determines the answers.
+    """Return the settings of a respondent and its elicitation that determine the answers.
 
-    Batch size and device do not, nor do the labels `family` and `instruct`; how many runs
-    there are does not change the answers of one of them.
+    Batch size and device do not, nor do the labels `family` and `instruct`, nor the number of runs.
     """
     keys = ("backend", "checkpoint", "revision", "chat", "dtype", "trust_remote_code")
     settings = {f"respondent.{key}": getattr(config, key) for key in keys}
     settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
     if files := BACKENDS[config.backend].files(config):
         settings[_FILES] = files
-    # Only where they are set, as journals were begun before there were these keys.
+    # Only if they are set: older journals lack these keys.
     for key in ("reasoning_effort", "thinking_tokens"):
         if getattr(config, key) is not None:
             settings[f"respondent.{key}"] = getattr(config, key)
@@ -185,8 +184,8 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     return settings | {f"elicitation.{key}": getattr(elicitation, key) for key in asked}
 
 
-# Beyond those keys that were always there, and only where they are not at their defaults, so that
-# journals that were begun before there were these keys can be gone on with.
+# Beyond the original keys, and only if they differ from their defaults, so that journals that are
+# older than these keys can be continued.
 _OF_DECODING: Mapping[str, tuple[str, ...]] = {
     "sample": ("top_p",),
     "greedy": ("decoding",),

@@ -1,4 +1,4 @@
-"""What every respondent is asked, and what it gives back."""
+"""The interface of respondents: questions and answers."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """One cell of the design, as one respondent is asked it.
+    """One cell of the design as a question to one respondent.
 
     Parameters
     ----------
     item, variant, prefix, run
-        The cell's labels.
+        Labels of the cell.
     statement
         The wording of the item.
     keying
-        +1 where agreeing is right-leaning, -1 where it is left-leaning, 0 where not scored.
+        +1 if agreeing is right-leaning, -1 if it is left-leaning, 0 if not scored.
     dimension
-        Of the item; empty where it is not scored.
+        Of the item; empty if it is not scored.
     prompt
-        Template, prefix and statement put together (the user's turn, for a chat model).
+        Template, prefix and statement combined (for a chat model, the user's turn).
     answer
         The kind of answer that the prefix asks for: ``open`` or ``likert``.
     before
-        The turns before this one, each what was put and what was answered.
+        Earlier turns as pairs of prompt and answer.
     temperature
         Of the answer; None for that of the elicitation.
     options
-        Letters or numbers that the prefix has for the options, with the options they stand for.
+        The prefix's letters or numbers for the options, with the options they stand for.
     schema
         A JSON schema that the answer is to follow, asked for where the backend can; None for none.
+    system
+        The system prompt; empty for none.
     """
 
     item: str
@@ -56,27 +58,28 @@ class Question:
     temperature: float | None = None
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    system: str = ""
 
     @property
     def cell(self) -> tuple[str, str, str, int]:
-        """Its labels, as a journal names it."""
+        """Its labels, as in a journal."""
         return self.item, self.variant, self.prefix, self.run
 
 
 class TooLongError(ValueError):
-    """A question that does not fit into the context of a respondent."""
+    """A question that does not fit into a respondent's context."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """How much fits into the context of a respondent."""
+    """The capacity of a respondent's context."""
 
     limit: int  # the number of tokens that it takes
-    # Returns how many tokens a question has, with those of an answer that have to be fed.
+    # Returns the number of tokens of a question, with those of an answer that must be fed.
     needed: Callable[[Question], int]
 
     def check(self, needed: int) -> None:
-        """Refuse a question of so many tokens, if they are too many."""
+        """Refuse a question with too many tokens."""
         if needed > self.limit:
             raise TooLongError(
                 f"the prompt and its answer have {needed} tokens, the model takes {self.limit}"
@@ -92,16 +95,16 @@ class Completion:
     text
         As received, without the tokenizer's special tokens.
     status
-        ``ok``, ``empty`` where there is nothing but white space, or ``refused`` where it is not
-        the text that says so but who answered: a field for refusals, a filter.
+        ``ok``, ``empty`` if there is only white space, or ``refused`` if a field or a filter of
+        the respondent, not the text, says so.
     truncated
-        Whether it was still going on when the limit of new tokens was reached.
+        Whether it was cut off at the limit of new tokens.
     reasoning
-        What a reasoning model thought before that.
+        The preceding thoughts of a reasoning model.
     reasoning_tokens
-        How many tokens that took; None where nobody counted.
+        Their number of tokens; None if unknown.
     unopened
-        Whether the thinking has an end, but no beginning in what was received.
+        Whether the thinking has an end but no beginning in what was received.
     """
 
     text: str
@@ -114,29 +117,29 @@ class Completion:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one question, where answers come one by one.
+    """The outcome of one question, if answers arrive one by one.
 
     Parameters
     ----------
     question
-        What was asked; None where nothing came of it but what it took.
+        The question; None for usage without an answer.
     completion
-        The open answer; None where probabilities were read or it failed. Where probabilities
-        were to be read, a completion says that none came because the answer was refused.
+        The open answer; None if probabilities were read or asking failed. If probabilities were
+        wanted, a completion says that the answer was refused.
     mass
-        The probability mass of each option, as `Respondent.option_mass` gives it.
+        The probability mass of each option, as from `Respondent.option_mass`.
     unseen
-        Mass of what the server did not list: by how much the mass of the options may be larger.
+        Mass that the server did not list: how much larger the mass of the options may be.
     error
-        Why there is no answer; empty where there is one.
+        Why there is no answer; empty if there is one.
     too_long
-        Whether that is because the question does not fit into the context.
+        Whether the question does not fit into the context.
     usage
-        What asking took, failed attempts included.
+        The cost of asking, including failed attempts.
     note
-        What a reader must know about all answers.
+        A remark about all answers.
     left_out
-        What is to be left out of later requests, too, and is so when asking goes on another time.
+        Fields that later requests must omit, also after a restart.
     """
 
     question: Question | None
@@ -151,66 +154,47 @@ class Answer:
 
 
 class Respondent(Protocol):
-    """Who answers. Made by `polbayes.respondents.open_respondent`.
+    """Who answers; opened by `polbayes.respondents.open_respondent`.
 
-    The same question gets the same answer whatever else is in the batch. An exception other
-    than `UserError` means that this batch could not be answered; the caller may ask it again
-    in smaller ones.
+    A question gets the same answer whatever else is in the batch. An exception other than
+    `UserError` means that this batch could not be answered; the caller may ask smaller ones.
     """
 
     @property
     def info(self) -> ModelInfo:
-        """What the design says about this respondent."""
+        """Its entry in the design."""
         ...
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Return what a reader must know about its answers, one sentence each.
+        """Return remarks about its answers for readers, one sentence each.
 
-        Raises
-        ------
-        UserError
-            If the options of `lexicon` cannot be read from this respondent at all.
+        It is a `UserError` if the options of `lexicon` cannot be read from this respondent at all.
         """
         ...
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
-        """Return the probability mass of each answer option.
+        """Return the probability mass of each answer option, over question and option, in [0, 1].
 
-        Parameters
-        ----------
-        questions
-            What to ask.
-        lexicon
-            The options; the mass of each includes its case and space variants.
-
-        Returns
-        -------
-        numpy.ndarray
-            Dimensions question, option, in [0, 1]; a row sums to at most 1. NaN for an option
-            that this respondent cannot give as one answer.
+        The mass of an option includes its case and space variants. A row sums to at most 1, with
+        NaN for an option that this respondent cannot give as one answer.
         """
         ...
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return one open answer to each question.
 
-        Parameters
-        ----------
-        questions
-            What to ask.
-        seeds
-            One for each question, below 2**64; with the question it fixes the answer.
+        The question and its seed, below 2**64, determine the answer.
         """
         ...
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Release its resources."""
         ...
 
 
 @runtime_checkable
 class ConcurrentRespondent(Respondent, Protocol):
-    """A respondent that is asked many questions at a time, and not in batches."""
+    """A respondent that is asked many questions at a time instead of batches."""
 
     def answers(
         self,
@@ -220,16 +204,24 @@ class ConcurrentRespondent(Respondent, Protocol):
         spent: Usage,
         left_out: Mapping[str, str] = ...,
     ) -> Generator[Answer]:
-        """Yield the answers as they come, in any order.
+        """Yield the answers as they arrive, in any order.
 
-        `left_out` is given only where earlier answers said so (`Answer.left_out`).
+        `left_out` is given only if earlier answers said so (`Answer.left_out`).
         """
         ...
 
 
+def plain_text(question: Question) -> str:
+    """Return a question, with the system prompt and the turns before it, as one text."""
+    turns = [part for turn in question.before for part in turn]
+    system = [question.system] if question.system else []
+    return "\n\n".join([*system, *turns, question.prompt])
+
+
 def messages(question: Question) -> list[dict[str, str]]:
-    """Return a question as the turns of a chat, those before it first."""
-    turns = [
+    """Return a question as the turns of a chat, the system prompt and those before it first."""
+    turns = [{"role": "system", "content": question.system}] if question.system else []
+    turns += [
         {"role": role, "content": text}
         for turn in question.before
         for role, text in zip(("user", "assistant"), turn, strict=True)
@@ -238,7 +230,7 @@ def messages(question: Question) -> list[dict[str, str]]:
 
 
 def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a respondent that is put turns of a chat.
+    """Return the design's entry for a respondent that is asked in turns of a chat.
 
     A template without a text for chat or base models is a `UserError`.
     """
@@ -249,9 +241,9 @@ def chat_info(name: str, config: RespondentConfig, template: Template) -> ModelI
 def model_info(
     name: str, config: RespondentConfig, text: str, *, instruct: bool, chat: bool = False
 ) -> ModelInfo:
-    """Return what the design says about a respondent that has this text of a template.
+    """Return the design's entry for a respondent with this text of a template.
 
-    Its declaration comes before `instruct`, whether it is tuned to follow instructions.
+    Its declaration takes precedence over `instruct`, whether it is instruction-tuned.
     """
     return ModelInfo(
         model=name,
@@ -267,7 +259,7 @@ def model_info(
 
 
 def effort_of(config: RespondentConfig) -> dict[str, str]:
-    """Return how hard a respondent is declared to think, as an attribute."""
+    """Return the declared reasoning effort as an attribute."""
     return {} if config.reasoning_effort is None else {"reasoning_effort": config.reasoning_effort}
 
 
@@ -299,7 +291,7 @@ def template_text(template: Template, shapes: Sequence[str], name: str) -> str:
 
 
 def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> tuple[str, ...]:
-    """Say which options are not `usable`, one sentence or none.
+    """Describe the options that are not `usable`, in one sentence or none.
 
     `why` is what they are not, e.g. ``"a single token of this model"``. It is a `UserError` if no
     option is left to agree or to disagree with.
@@ -319,7 +311,7 @@ def left_out(model: str, lexicon: Lexicon, usable: Sequence[bool], why: str) -> 
     )
 
 
-# How open answers are written.
+# Decodings of open answers.
 DECODINGS = ("sample", "greedy", "beam", "contrastive")
 
 _Describe = Callable[[str, RespondentConfig, Template], ModelInfo]
@@ -336,26 +328,25 @@ class Backend:
     elicitations
         The ways of reading an answer that it offers.
     describe
-        Says, without loading a model, what the design says about a respondent.
+        Returns the design's entry for a respondent without loading a model.
     open
-        Makes the respondent.
+        Opens the respondent.
     identity
-        A text that changes when the weights behind the same checkpoint name do; empty where that
-        cannot be told.
+        Returns a text that changes if the weights behind a checkpoint name do; empty if unknown.
     files
-        One that changes when anything else does that answers depend on (config, tokenizer,
-        template), or the commit of a checkpoint on the hub.
+        Returns a text that changes if anything else does that answers depend on (config,
+        tokenizer, template), or the commit of a checkpoint on the hub.
     settings
-        What of the respondent's own keys determines the answers, beside those that all have.
+        Returns the respondent's own keys that determine the answers, besides the common ones.
     ready
-        Refuses to ask it where something outside of the config is missing.
+        Refuses to ask while something outside the config is missing.
     decodings
-        The ways of writing open answers that it offers, of `DECODINGS`.
+        The decodings of open answers that it offers, of `DECODINGS`.
     by_prompt
-        Whether of a question nothing but the text of its prompt determines the answer; where not,
-        the cell's labels are taken to do so, too (`polbayes.probing.answer_cache`).
+        Whether the prompt alone determines the answer; otherwise the cell's labels do, too
+        (`polbayes.probing.answer_cache`).
     room
-        Says, without loading a model, how much fits into its context; None where that is not known.
+        Returns the capacity of its context without loading a model; None if unknown.
     """
 
     elicitations: tuple[str, ...]

@@ -59,7 +59,7 @@ def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) 
 
 
 class CausalRespondent:
-    """A causal LM that is asked in batches; `info.chat` decides how a prompt is put."""
+    """A causal LM asked in batches; `info.chat` decides the form of prompts."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig
@@ -74,7 +74,7 @@ class CausalRespondent:
         self._passes = Passes(model, ends=self._ends, pad=pad, rows=elicitation.batch_size)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Say which options of the lexicon cannot be spelt."""
+        """Describe the options of the lexicon that cannot be spelt."""
         if lexicon is None:
             return ()
         if self._prompts.opens_thinking and not self.info.thinking_tokens:
@@ -90,8 +90,8 @@ class CausalRespondent:
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NDArray[np.float64]:
         """Return the probability mass of each option (question, option), in [0, 1].
 
-        See `polbayes.huggingface.continuation` for what counts as an option. Where thinking is
-        allowed, it is written first, greedily; without an end of it every mass is 0.
+        See `polbayes.huggingface.continuation` for what counts as an option. If thinking is
+        allowed, it is generated first, greedily; without an end of it every mass is 0.
         """
         if not questions:
             return np.zeros((0, len(lexicon.options)))
@@ -138,11 +138,11 @@ class CausalRespondent:
             np.where(join.absent, np.nan, join.weights @ np.exp(lp))
             for join, lp in zip(joins, log_p, strict=True)
         ]
-        # Rounding only: what is taken out of a mass is part of it.
+        # Corrects rounding only: what is subtracted from a mass is part of it.
         return np.asarray(np.clip(np.array(masses), 0.0, 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return one open answer to each question; its seed fixes it."""
+        """Return one open answer to each question, determined by its seed."""
         texts = [self._prompts.text(question) for question in questions]
         opened = [leaves_open(text) for text in texts]
         prompts = [self._prompts.ids(text) for text in texts]
@@ -167,13 +167,13 @@ class CausalRespondent:
     def _searched(
         self, prompts: Sequence[Ids], room: Sequence[int], runs: Sequence[int]
     ) -> list[list[int]]:
-        """Return for each prompt what a search finds; by beams, the one of the run's rank."""
+        """Return the search result of each prompt; of a beam, that of the run's rank."""
         how = self._elicitation
         plain = self._passes.plain
         if how.decoding == "beam":
 
             def beam(model: Any, ids: Any, mask: Any, longest: int) -> Any:
-                # The whole beam, so that a sequence does not depend on how many are wanted.
+                # The whole beam, so that a sequence does not depend on the number wanted.
                 return beam_search(model, ids, mask, room=longest, beams=how.beams, best=how.beams)
 
             found = plain.searched(prompts, room, beam)
@@ -207,10 +207,10 @@ class CausalRespondent:
         parted = part(self._decoded(kept), opened=opened)
         start = len(kept) if parted.start is None else parted.start
         if parted.start:
-            # As many tokens as it takes to spell the thinking and its end.
+            # The number of tokens that spell the thinking and its end.
             tokens = range(len(kept) + 1)
             start = bisect_left(tokens, parted.start, key=lambda n: len(self._decoded(kept[:n])))
-        # Tokens that the thinking left over are not the answer's.
+        # The answer does not get the tokens that the thinking left unused.
         said = kept[start : start + self._elicitation.max_new_tokens]
         text = self._decoded(said, plain=True)
         cut = not ended or start + len(said) < len(kept)
@@ -218,7 +218,7 @@ class CausalRespondent:
         return Completion(text, "ok" if text.strip() else "empty", cut, *about)
 
     def _decoded(self, ids: Sequence[int], *, plain: bool = False) -> str:
-        """Return a text, if `plain` without special tokens, which may mark thinking."""
+        """Return a text; if `plain`, without special tokens, which may mark thinking."""
         return str(
             self._tokenizer.decode(
                 list(ids), skip_special_tokens=plain, clean_up_tokenization_spaces=False
@@ -227,7 +227,7 @@ class CausalRespondent:
 
 
 def _by_temperature(questions: Sequence[Question], usual: float) -> dict[float, list[int]]:
-    """Return the places of the questions by the temperature of their answers."""
+    """Return the positions of the questions by the temperature of their answers."""
     places: dict[float, list[int]] = {}
     for n, question in enumerate(questions):
         own = usual if question.temperature is None else question.temperature
@@ -250,7 +250,7 @@ def _end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
 def _rows(
     prompts: Sequence[Ids], joins: Sequence[Continuations]
 ) -> tuple[list[Ids], list[tuple[int, int, int]], list[tuple[int, int]]]:
-    """Return what has to be fed so that the probability of every sequence can be read."""
+    """Return what must be fed to read the probability of every sequence."""
     fed: list[Ids] = []
     reads, of_sequence = [], []
     for q, (prompt, join) in enumerate(zip(prompts, joins, strict=True)):

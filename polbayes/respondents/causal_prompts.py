@@ -1,5 +1,7 @@
-"""Questions as the token ids that a causal LM is fed."""
+"""Questions as token ids for a causal LM."""
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from polbayes.errors import UserError
@@ -7,21 +9,21 @@ from polbayes.huggingface.continuation import Continuations, Ids, continuations,
 from polbayes.huggingface.hub import reason_of
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon
-from polbayes.respondents.base import Question, messages
+from polbayes.respondents.base import Question, messages, plain_text
 from polbayes.respondents.thinking import leaves_open
 
-# How an option continues a prompt is decided by the end of the prompt; no token is longer.
+# The end of a prompt decides how an option continues it; no token is longer.
 _TAIL = 64
-# What LLaMA's chat templates are told that today is, so that no answer depends on the day it is
-# asked for: what they say where they are not told.
+# Today's date for LLaMA's chat templates, so that no answer depends on the day: the date they use
+# by default.
 _TODAY = "26 Jul 2024"
 _WORD = "agree"
-# What chat templates ask how hard a model is to think, or whether.
+# Variables of chat templates for whether and how hard to think.
 EFFORT = ("reasoning_effort", "enable_thinking", "thinking")
 
 
 class CausalPrompts:
-    """Writes prompts down as a checkpoint wants them, and finds how options continue them."""
+    """Renders prompts as a checkpoint expects them, and finds how options continue them."""
 
     def __init__(self, info: ModelInfo, tokenizer: Any) -> None:
         self._chat = info.chat
@@ -33,11 +35,24 @@ class CausalPrompts:
         self._joins: dict[tuple[str, tuple[str, ...]], Continuations] = {}
 
     def text(self, question: Question) -> str:
-        """Return a question, with the turns before it, as one text."""
+        """Return a question, including earlier turns, as one text."""
         if not self._chat:
-            turns = [part for turn in question.before for part in turn]
-            return "\n\n".join([*turns, question.prompt])
+            return plain_text(question)
+        if question.system and not self._takes_system:
+            first, *rest = [*question.before, (question.prompt, "")]
+            begun = (f"{question.system}\n\n{first[0]}", first[1])
+            *before, (prompt, _) = [begun, *rest]
+            question = replace(question, system="", before=tuple(before), prompt=prompt)
         return _through_template(self._tokenizer, messages(question), **self._effort)
+
+    @cached_property
+    def _takes_system(self) -> bool:
+        """Whether the template has a place for a system prompt."""
+        turns = [{"role": "system", "content": _WORD}, {"role": "user", "content": "?"}]
+        try:
+            return _WORD in _through_template(self._tokenizer, turns, **self._effort)
+        except Exception:  # templates are programs, and some raise where they have none
+            return False
 
     @property
     def opens_thinking(self) -> bool:
@@ -48,7 +63,7 @@ class CausalPrompts:
         return leaves_open(_through_template(self._tokenizer, turns, **self._effort))
 
     def ids(self, text: str) -> Ids:
-        """Return the ids of a text, with what the tokenizer puts before every text."""
+        """Return the ids of a text, with the tokens that the tokenizer puts first."""
         return self._lead + encode(self._tokenizer, text)
 
     def join(self, text: str, ids: Ids, lexicon: Lexicon) -> Continuations:
@@ -60,7 +75,7 @@ class CausalPrompts:
         return self._joins[key]
 
     def needed(self, question: Question, lexicon: Lexicon | None) -> int:
-        """Return how many tokens have to be fed to read the options, or to begin an answer."""
+        """Return how many tokens must be fed to read the options or begin an answer."""
         text = self.text(question)
         ids = self.ids(text)
         if lexicon is None:
@@ -71,7 +86,7 @@ class CausalPrompts:
 
 
 def check_chat_template(name: str, checkpoint: str, tokenizer: Any) -> None:
-    """Refuse a chat template that fails, or leaves out what is asked."""
+    """Refuse a chat template that fails or leaves out the question."""
     try:
         text = _through_template(tokenizer, [{"role": "user", "content": _WORD}])
         reason = "it leaves out what the user says"

@@ -1,4 +1,4 @@
-"""What backends with a checkpoint on this machine have in common: how one is found and opened."""
+"""Common parts of backends with a local checkpoint: finding and opening it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from polbayes.respondents.base import Respondent, Room
 
 @dataclass(frozen=True)
 class LocalKind:
-    """A kind of language model: masked or causal, and how its design, respondent and room are had.
+    """A kind of language model, masked or causal: its design entry, respondent and room.
 
     `info` gets name, config, template and tokenizer; `respondent` info, tokenizer, model and
-    elicitation; `room` info, tokenizer, how many tokens the model takes, and lexicon.
+    elicitation; `room` info, tokenizer, the model's token limit, and lexicon.
     """
 
     masked: bool
@@ -28,7 +28,7 @@ class LocalKind:
     room: Callable[[ModelInfo, Any, int, Lexicon | None], Room]
 
     def describe(self, name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-        """Return what the design says about a respondent, without loading its weights."""
+        """Return the design's entry for a respondent, without loading its weights."""
         source = locate(name, config)
         tokenizer = checkpoint.load_tokenizer(source)
         info = self.info(name, config, template, tokenizer)
@@ -52,7 +52,7 @@ class LocalKind:
     def room_of(
         self, name: str, config: RespondentConfig, template: Template, lexicon: Lexicon | None
     ) -> Room:
-        """Return how much fits into the context of a respondent, without loading its weights."""
+        """Return the capacity of a respondent's context, without loading its weights."""
         source = locate(name, config)
         tokenizer = checkpoint.load_tokenizer(source)
         info = self.info(name, config, template, tokenizer)

@@ -30,13 +30,13 @@ from polbayes.respondents.local import LocalKind
 
 _log = logging.getLogger("polbayes")
 
-# Prompts in one pass. On a CPU more of them save nothing (benchmarks/engine.py).
+# Prompts per pass. On a CPU more are not faster (benchmarks/engine.py).
 _ROWS = {"cpu": 8}
 _MOST_ROWS = 256
 
 
 def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
-    """Return what the design says about a masked LM."""
+    """Return the design's entry for a masked LM."""
     if tokenizer.mask_token is None:
         raise UserError(
             f"respondents.{name}: the tokenizer of '{config.checkpoint}' has no mask token; "
@@ -47,13 +47,13 @@ def _info(name: str, config: RespondentConfig, template: Template, tokenizer: An
 
 
 def _room(info: ModelInfo, tokenizer: Any, limit: int, lexicon: Lexicon | None) -> Room:
-    # Tokenizers of models that begin to count positions at 2 know the smaller number.
+    # Tokenizers of models whose positions start at 2 have the smaller limit.
     least = min(limit, int(tokenizer.model_max_length))
     return Room(least, lambda question: len(tokenizer(question.prompt)["input_ids"]))
 
 
 class MaskedRespondent:
-    """A masked LM that is asked in batches."""
+    """A masked LM asked in batches."""
 
     def __init__(
         self, info: ModelInfo, tokenizer: Any, model: Any, elicitation: ElicitationConfig
@@ -66,7 +66,7 @@ class MaskedRespondent:
         self._room = _room(info, tokenizer, positions(model.config, model), None)
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Say which words of the lexicon are left out."""
+        """Describe the words of the lexicon that are left out."""
         if lexicon is None:
             return ()
         usable = [bool(ids) for ids in self._words(lexicon)]
@@ -90,16 +90,16 @@ class MaskedRespondent:
                 if ids:
                     mass[start:stop, option] = probability[:, end - len(ids) : end].sum(axis=1)
 
-        # A model that cannot be shown the mask alone gives logits everywhere.
+        # A model that cannot be reduced to the mask computes logits everywhere.
         each = max(map(len, prompts), default=1) * step_bytes(self._model)
         most = fitting(self._model.device, each, most=max(1, len(prompts)))
         self._rows.over(len(prompts), work, most=most)
         place = {prompt: n for n, prompt in enumerate(prompts)}
-        # A sum of probabilities may pass 1 by rounding.
+        # A sum of probabilities may exceed 1 by rounding.
         return np.asarray(np.minimum(mass[[place[prompt] for prompt in asked]], 1.0))
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Refuse: a masked LM does not write."""
+        """Refuse: a masked LM does not generate text."""
         raise UserError(
             f"respondents.{self.info.model}: a masked LM gives no open answers; "
             "use elicitation.kind=fill_mask."
@@ -111,7 +111,7 @@ class MaskedRespondent:
         release()
 
     def _words(self, lexicon: Lexicon) -> list[list[int]]:
-        """Return for each option the ids of its forms that are one token of the vocabulary."""
+        """Return for each option the ids of its single-token forms."""
         owner: dict[tuple[int, ...], int] = {}
         for option, word in enumerate(lexicon.options):
             for form in surfaces(word):
@@ -152,7 +152,7 @@ class MaskedRespondent:
         import torch
 
         width = max(map(len, prompts))
-        # Some models tell positions from the padding id, so that it has to be the real one.
+        # Some models derive positions from the padding id, so it must be the real one.
         pad = self._tokenizer.pad_token_id or 0
         ids = torch.full((len(prompts), width), pad, dtype=torch.long)
         mask = torch.zeros_like(ids)
@@ -167,12 +167,12 @@ class MaskedRespondent:
 
     @cached_property
     def _narrow(self) -> Sequence[Any]:
-        """Modules behind which one position of each prompt is enough.
+        """Modules after which one position of each prompt suffices.
 
-        Behind the last attention nothing looks at another position, and the head over the whole
-        vocabulary is about half of the work of a masked LM. Random tokens are fed in both ways: a
-        model whose modules return something else, or are used twice, answers otherwise, or not
-        at all.
+        After the last attention no position depends on another, and the head over the whole
+        vocabulary is about half of the work of a masked LM. Random tokens are fed both ways to
+        check: a model whose modules return something else, or are used twice, then differs or
+        fails.
         """
         random = np.random.default_rng(0)
         words = self._model.config.get_text_config().vocab_size
@@ -191,7 +191,7 @@ class MaskedRespondent:
 
 
 def _candidates(model: Any) -> Iterator[tuple[Any, ...]]:
-    """Name what may be followed by one position alone: the last attention, and the encoder."""
+    """Yield what may be followed by one position only: the last attention, and the encoder."""
     import torch
 
     if model.base_model is model:
@@ -200,13 +200,13 @@ def _candidates(model: Any) -> Iterator[tuple[Any, ...]]:
     layers = max(lists, key=len, default=None)
     attention = getattr(layers[-1], "attention", None) if layers else None
     if isinstance(attention, torch.nn.Module):
-        # A layer that adds its input to that has all positions again, so the encoder is asked, too.
+        # A layer that adds its input restores all positions, so the encoder is tried, too.
         yield attention, model.base_model
     yield (model.base_model,)
 
 
 def _taken(hidden: Any, at: Any) -> Any:
-    """Return one position of each row (row, 1, ...), which may be all there is."""
+    """Return one position of each row (row, 1, ...), possibly the only one."""
     import torch
 
     if hidden.shape[1] == 1:
@@ -216,7 +216,7 @@ def _taken(hidden: Any, at: Any) -> Any:
 
 @contextlib.contextmanager
 def _only_position(modules: Sequence[Any], at: Any) -> Iterator[None]:
-    """Let modules return one position of each row, while the context lasts."""
+    """Make modules return one position of each row while the context lasts."""
 
     def cut(module: Any, inputs: Any, output: Any) -> Any:
         one = _taken(output[0], at)

@@ -1,9 +1,9 @@
-"""Embedded actors and judges: no language models, but fixed sentences in which all is planted.
+"""Embedded actors and judges: not language models, but fixed sentences with planted properties.
 
-An actor takes from a question which scenario and unit it is, and on whose side the person who asks
-is; what it makes of that is in `polbayes.planted.roleplay.Actor`. All that a judge knows is the
-request that any judge is given (`polbayes.roleplay.rubric`): the order of the values, the direction
-of the scales, and the quoted text.
+An actor reads from a question its scenario, its unit and the side of the person asking;
+`polbayes.planted.roleplay.Actor` determines the response. A judge knows only the request that any
+judge gets (`polbayes.roleplay.rubric`): the order of the values, the direction of the scales, and
+the quoted text.
 """
 
 import json
@@ -33,7 +33,7 @@ _REVERSED = "5: it refuses to answer."
 
 
 class _Writer:
-    """Writes texts, and can be asked for nothing else."""
+    """Writes texts and nothing else."""
 
     _only = ""
 
@@ -53,7 +53,7 @@ class _Writer:
 
 
 class PlantedActor(_Writer):
-    """Writes its planted profile down."""
+    """Writes texts that show its planted profile."""
 
     _only = "actor only plays roles"
 
@@ -62,7 +62,7 @@ class PlantedActor(_Writer):
         self._actor = actor
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return thoughts and an answer, in which the profile can be read."""
+        """Return thoughts and an answer that show the profile."""
         return [Completion(self._text(q, s)) for q, s in zip(questions, seeds, strict=True)]
 
     def _text(self, question: Question, seed: int) -> str:
@@ -84,7 +84,7 @@ class PlantedActor(_Writer):
         return "".join([*parts, " ".join(said)])
 
     def _rating(self, question: Question, value: str, seed: int) -> float:
-        """Return the rating that this text is to show, before it is rounded to a step."""
+        """Return the rating that this text will show, before rounding to a step."""
         actor, liberal = self._actor, math.copysign(1, WEIGHTS[value])
         away = actor.gain[question.prefix] * (actor.profile[value] - RATING_CENTRE)
         sway = -question.keying * liberal * actor.sway
@@ -95,7 +95,7 @@ class PlantedActor(_Writer):
 
 
 class PlantedJudge(_Writer):
-    """Rates the sentences that it knows, with its planted severity, leaning and carelessness."""
+    """Rates known sentences with its planted severity, leaning and carelessness."""
 
     _only = "judge only rates texts"
 
@@ -104,7 +104,7 @@ class PlantedJudge(_Writer):
         self._judge = judge
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return a JSON object of ratings; it hangs on the prompt, and on nothing else."""
+        """Return a JSON object of ratings, which depends on the prompt only."""
         return [Completion(self._reply(question.prompt)) for question in questions]
 
     def _reply(self, prompt: str) -> str:
@@ -140,7 +140,7 @@ class PlantedJudge(_Writer):
         return ratings
 
     def _slipped(self, reply: str, seed: int) -> str:
-        """Return a reply, or what a careless judge makes of it."""
+        """Return a reply, or a careless judge's version of it."""
         if uniform(seed, 1) >= self._judge.slips:
             return reply
         if uniform(seed, 2) < 0.5:
@@ -149,12 +149,12 @@ class PlantedJudge(_Writer):
 
 
 def _dithered(x: float, *keys: int) -> int:
-    """Round at random to the integer below or above, so that the mean is `x`."""
+    """Round randomly to the integer below or above, so that the mean is `x`."""
     return math.floor(x + float(uniform(*keys)))
 
 
 def _whole(x: float, most: int, part: float) -> int:
-    """Return a whole number on the scale: rounded, or at random if `part` is."""
+    """Return a whole number on the scale, rounded, or randomly if `part` is."""
     return max(0, min(most, math.floor(x + part)))
 
 
@@ -172,7 +172,7 @@ def _backend(
     known: Callable[[], Mapping[str, _T]],
     made: Callable[[ModelInfo, _T], Respondent],
 ) -> Backend:
-    """Return the backend of one kind of embedded respondent, refusing names that are not known."""
+    """Return the backend of one kind of embedded respondent, which refuses unknown names."""
 
     def planted(name: str, config: RespondentConfig) -> _T:
         return planted_in(f"respondents.{name}", config.checkpoint, known(), f"embedded {kind}")

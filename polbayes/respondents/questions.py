@@ -1,4 +1,4 @@
-"""The questions that a design stands for, and the seed that belongs to each."""
+"""The questions of a design, and the seed of each."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,8 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.data.json_lines import Cell
 from polbayes.data.provenance import json_digest, text_digest
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import in_context, render
+from polbayes.instrument.scales import coded
 from polbayes.respondents.base import Question
 
 if TYPE_CHECKING:
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
 
 
 class PendingQuestions(Sequence[Question]):
-    """The pending cells of one model of a design as questions, each made when it is looked at.
+    """The pending cells of one model of a design as questions, each created on access.
 
-    They are in the order of their prompts' texts, so that neighbours begin alike for as long as
-    they can; the runs of one prompt stay together. `answers` says for each prefix the kind of
-    answer it asks for; ``open`` where it is not named.
+    They are sorted by prompt, so that neighbours share long beginnings; the runs of a prompt are
+    adjacent. `answers` maps prefixes to the kind of answer they ask for; ``open`` if not given.
     """
 
     def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
@@ -37,12 +37,13 @@ class PendingQuestions(Sequence[Question]):
         self._keying = one["keying"].transpose("item", "variant").values
         self._dimension = one["dimension"].values
         self._prefix_text = one["prefix_text"].values
-        coded = one["prefix_options"].values if "prefix_options" in one.coords else ()
-        self._options = [json.loads(str(text) or "{}") for text in coded]
+        self._options = options_by_cell(one)
+        contexts = one["prefix_context"].values if "prefix_context" in one.coords else ()
+        self._contexts = [json.loads(str(text) or "{}") for text in contexts]
         self._answers = answers
         self._pending = one["status"].transpose(*order).values == STATUS["pending"]
         where = np.argwhere(self._pending)
-        # What stands first in the template is what prompts of many cells begin with.
+        # Prompts of many cells share what comes first in the template.
         keys = [_ranks(self._prefix_text)[where[:, 2]]]
         keys.append(_ranks(self._statement)[where[:, 0], where[:, 1]])
         if self.template.find("{statement}") < self.template.find("{prefix}"):
@@ -59,7 +60,7 @@ class PendingQuestions(Sequence[Question]):
         return self._question(*self._indices[n])
 
     def of(self, cell: Cell) -> Question | None:
-        """Return the question that a cell (item, variant, prefix, run) is, if it is one."""
+        """Return the question of a cell (item, variant, prefix, run), if there is one."""
         at = [places.get(label) for places, label in zip(self._places, cell, strict=True)]
         i, v, p, r = at
         if i is None or v is None or p is None or r is None or not self._pending[i, v, p, r]:
@@ -69,6 +70,9 @@ class PendingQuestions(Sequence[Question]):
     def _question(self, i: int, v: int, p: int, r: int) -> Question:
         items, variants, prefixes, runs = self._labels
         statement = str(self._statement[i, v])
+        context = self._contexts[p] if self._contexts else {}
+        options = json.loads(str(self._options[i, v, p, r]) or "{}")
+        system, before = in_context(context, statement=statement, model_name=self.model)
         return Question(
             item=str(items[i]),
             variant=str(variants[v]),
@@ -82,14 +86,28 @@ class PendingQuestions(Sequence[Question]):
                 prefix=str(self._prefix_text[p]),
                 statement=statement,
                 model_name=self.model,
+                options=options,
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),
-            options=self._options[p] if self._options else {},
+            options=coded(options),
+            system=system,
+            before=before,
         )
 
 
+def options_by_cell(data: "xr.Dataset") -> "NDArray[Any]":
+    """Return for each item, variant, prefix and run the options that are listed, as JSON."""
+    shape = tuple(data.sizes[dim] for dim in CELL_DIMS[1:])
+    if "prefix_options" not in data.coords:
+        return np.broadcast_to(np.array("", dtype=object), shape)
+    texts = data["prefix_options"]
+    own = tuple(data.sizes[d] if d in texts.dims else 1 for d in CELL_DIMS[1:])
+    laid = texts.transpose(*(d for d in CELL_DIMS[1:] if d in texts.dims)).values.reshape(own)
+    return np.broadcast_to(laid, shape)
+
+
 def _ranks(texts: "NDArray[Any]") -> "NDArray[np.int64]":
-    """Return the place of each text among the sorted ones, in the shape of `texts`."""
+    """Return the rank of each text, in the shape of `texts`."""
     _, rank = np.unique(texts.astype(str), return_inverse=True)
     return np.asarray(rank).reshape(texts.shape)
 
@@ -105,14 +123,18 @@ def cell_seed(seed: int, model: str, question: Question) -> int:
 
 
 def prompt_digest(prompt: str) -> str:
-    """Return what tells one prompt from another in a journal."""
+    """Return a digest that identifies a prompt in a journal."""
     return text_digest(prompt, size=8)
 
 
 def question_digest(question: Question) -> str:
     """Return what tells one question, with the turns before it, from another in a journal."""
+    if question.system:
+        whole = [question.system, *question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if question.options:
-        return prompt_digest(json.dumps([question.prompt, question.options]))
+        whole = [*question.before, question.prompt, question.options]
+        return prompt_digest(json.dumps(whole))
     if not question.before:
         return prompt_digest(question.prompt)
     return prompt_digest(json.dumps([*question.before, question.prompt]))

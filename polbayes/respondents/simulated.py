@@ -30,7 +30,7 @@ ANSWERS = {
 
 
 def planted(name: str, config: RespondentConfig) -> "Truth":
-    """Return the planted parameters that a respondent is driven by."""
+    """Return the planted parameters of a respondent."""
     from polbayes.planted.truth import load_truths
 
     where = f"respondents.{name}: checkpoint"
@@ -50,7 +50,7 @@ def _parameters_digest(config: RespondentConfig) -> str:
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a simulated respondent."""
+    """Return the design's entry for a simulated respondent."""
     truth = planted(name, config)
     text = template_text(template, ("base", "chat", "masked"), name).replace("{mask}", "[MASK]")
     return model_info(name, config, text, instruct=truth.instruct)
@@ -59,12 +59,12 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def _open_simulated(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "SimulatedRespondent":
-    """Make a simulated respondent."""
+    """Open a simulated respondent."""
     return SimulatedRespondent(describe(name, config, template), planted(name, config))
 
 
 class SimulatedRespondent:
-    """Answers exactly as the ideology model says, given its parameters."""
+    """Answers according to the ideology model, given its parameters."""
 
     def __init__(self, info: ModelInfo, truth: "Truth") -> None:
         self.info = info
@@ -77,8 +77,8 @@ class SimulatedRespondent:
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
         """Return the probability mass of each option (question, option).
 
-        Where the lexicon has neutral options the stances are ordinal, else agreeing is
-        logistic(decisiveness eta); both are multiplied by the planted validity. The options of one
+        If the lexicon has neutral options the stances are ordinal, else agreeing is
+        logistic(decisiveness eta); both are multiplied by the planted validity. The options of a
         stance share its mass equally.
         """
         stances = np.array(lexicon.stance)
@@ -90,9 +90,9 @@ class SimulatedRespondent:
         return mass
 
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
-        """Return a fixed sentence for the stance drawn, or a digit where the prefix asks for one.
+        """Return a fixed sentence for the drawn stance, or a digit if the prefix asks for one.
 
-        The planted shares of unrelated answers and refusals are given, too.
+        Unrelated answers and refusals occur at the planted rates.
         """
         from polbayes.planted.truth import LIKERT_CLASSES, OPEN_CLASSES, class_probabilities
 

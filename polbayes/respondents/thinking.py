@@ -1,4 +1,4 @@
-"""Parting what a reasoning model thinks from what it answers."""
+"""Separating the thoughts of a reasoning model from its answer."""
 
 import re
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ _LEFT_OPEN = re.compile(rf"(?:{_BEGIN})\s*\Z", re.IGNORECASE)
 class Parted:
     """The two parts of a text.
 
-    `start` is where the answer begins in the text; None where the thinking has no end. `unopened`
-    is whether there is an end of thinking without a beginning, as where the prompt has it.
+    `start` is where the answer begins; None if the thinking has no end. `unopened` is whether there
+    is an end of thinking without a beginning, as when the prompt contains it.
     """
 
     thoughts: str
@@ -25,7 +25,7 @@ class Parted:
 
 
 def part(text: str, *, opened: bool = False) -> Parted:
-    """Part a text; `opened` is whether the prompt ends where the thinking begins."""
+    """Split a text; `opened` is whether the prompt ends where the thinking begins."""
     begin, end = _BEGINS.match(text), _ENDS.search(text)
     thinks_from = begin.end() if begin else 0
     if end is not None:

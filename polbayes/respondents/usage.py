@@ -1,4 +1,4 @@
-"""What asking a respondent took: tokens, as the server counts them."""
+"""The tokens used by asking, as counted by the server."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that were used."""
+    """Tokens used."""
 
     # Tokens of prompts and of answers, as the server counted them.
     input: int = 0
     output: int = 0
     uncounted: int = 0  # requests that may have been worked on, but of which no count came back
-    # The most tokens that the uncounted requests can have had.
+    # The highest possible number of tokens of the uncounted requests.
     input_bound: int = 0
     output_bound: int = 0
 
@@ -21,7 +21,7 @@ class Usage:
         return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def record(self) -> dict[str, list[int]]:
-        """Return what a journal's record says of it; nothing where nothing was used."""
+        """Return its entries in a journal's record; none if nothing was used."""
         values = list(astuple(self))
         while values and not values[-1]:
             values.pop()
@@ -29,7 +29,7 @@ class Usage:
 
 
 def used(records: Iterable[Mapping[str, Any]]) -> Usage:
-    """Add up what the records of a journal say."""
+    """Sum up the usage in the records of a journal."""
     total = Usage()
     for record in records:
         if "tokens" in record:

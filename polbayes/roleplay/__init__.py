@@ -1,1 +1,1 @@
-"""Roleplay: scenarios played in stages by respondents, and rated by judges."""
+"""Roleplay: scenarios played in stages by respondents and rated by judges."""

@@ -1,8 +1,8 @@
-"""Having the scenarios played: one turn of all dialogues after the other.
+"""Playing the scenarios, one turn of all dialogues after the other.
 
-Every turn is written into the respondent's journal when it is answered, so that a run that was
-killed goes on in the middle of its dialogues. What is put in a turn follows from the scenario and
-from what the journal holds of the turns before.
+Every turn is recorded in the respondent's journal when it is answered, so that a killed run
+continues in the middle of its dialogues. The prompt of a turn follows from the scenario and from
+the earlier turns in the journal.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,9 @@ from polbayes.roleplay.parts import without_reasoning
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
 from polbayes.roleplay.texts import turn
 
-# What stands for an answer that was empty, so that the turns of a chat alternate.
+# Placeholder for an empty answer, so that the turns of a chat alternate.
 NO_ANSWER = "[no answer]"
-# Turns that come before each unit.
+# Turns before each unit.
 EARLIER: Mapping[str, tuple[str, ...]] = {
     "baseline": (),
     **{stage: STAGES[:k] for k, stage in enumerate(STAGES)},
@@ -40,7 +40,7 @@ def play(
     answers_from: Path | None = None,
     progress: bool | Literal["always"] = True,
 ) -> None:
-    """Ask every turn that the journals do not have yet."""
+    """Ask every turn that the journals lack."""
     respondents, total = plan.config.respondents, len(plan.dialogues) * len(UNITS)
     for name in plan.models:
         kept = journal_path(journal_dir, name)
@@ -82,7 +82,7 @@ def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str)
 
 
 def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]) -> list[Question]:
-    """Return what is still to be put in one unit."""
+    """Return the questions left in one unit."""
     left = []
     for question in questions(plan, name, unit, said):
         record = said.get((question.item, question.variant, question.prefix, question.run))
@@ -100,7 +100,7 @@ def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record])
 def questions(
     plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]
 ) -> Iterator[Question]:
-    """Yield what is put to a respondent in one unit of every dialogue."""
+    """Yield the questions to a respondent in one unit of every dialogue."""
     for dialogue in plan.dialogues:
         before = []
         for earlier in EARLIER[unit]:
@@ -123,23 +123,23 @@ def questions(
 
 
 def prompt(plan: RoleplayPlan, name: str, dialogue: Dialogue, unit: str) -> str:
-    """Return what is put to a respondent in one unit of a dialogue."""
+    """Return the prompt of one unit of a dialogue."""
     put = turn(unit, dialogue.text(unit), plan.texts)
     return render(plan.models[name].template, prefix="", statement=put)
 
 
 def cell(dialogue: Dialogue, unit: str) -> Cell:
-    """Return the cell of the journal that holds a turn."""
+    """Return the journal's cell of a turn."""
     return (dialogue.scenario.id, f"{dialogue.twin}/{dialogue.wording}", unit, 1)
 
 
 def turns_of(path: Path) -> dict[Cell, Record]:
-    """Return the turns that a journal holds."""
+    """Return the turns in a journal."""
     return {cell_of(record): record for record in read(path) if "cell" in record}
 
 
 def is_too_long(record: Mapping[str, Any]) -> bool:
-    """Tell whether a turn failed because the dialogue did not fit into the context."""
+    """Return whether a turn failed because the dialogue did not fit into the context."""
     return TOO_LONG in record
 
 

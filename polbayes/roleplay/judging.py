@@ -1,9 +1,9 @@
-"""Having judges rate the transcripts.
+"""Judging the transcripts.
 
-A request to a judge is told from others by its own text alone: a judge's journal holds requests
-and replies and does not know who wrote what is rated. A reply that cannot be used is asked for
-again, with a word on what was wrong, up to a limit; ratings of different replies are never put
-together. Another way of asking begins another journal, so that transcripts can be judged again.
+Requests to a judge are identified by their text alone: a judge's journal holds requests and replies
+and does not know who wrote the text. Unusable replies are asked for again, with a note on what was
+wrong, up to a limit; ratings of different replies are never combined. Each way of asking has its
+own journal, so that transcripts can be judged again.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from polbayes.probing.journal import Record, adopt, journal_path
 from polbayes.roleplay.plan import RoleplayPlan, judging_elicitation, named_as_judge
 from polbayes.roleplay.rubric import Reading, problems_of, read, request, schema
 
-# Where a run keeps what its judges replied.
+# Folder for the replies of judges.
 JUDGES = Path("journal") / "judges"
 _FAILED = {"error": "no reply came", "refused": "it was refused", "invalid": "it was empty"}
 
 
 @dataclass(frozen=True)
 class Rating:
-    """What came of one text and one judge."""
+    """The outcome for one text and one judge."""
 
     judgement: Judgement | None  # of the first reply with the most usable ratings
     reply: str  # it, as received: untrusted text
@@ -37,7 +37,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class _Reply:
-    """One reply of a judge, read."""
+    """One parsed reply of a judge."""
 
     outcome: str
     problems: Sequence[str] = ()
@@ -46,7 +46,7 @@ class _Reply:
 
     @property
     def usable(self) -> int:
-        """How many ratings can be used; -1 where there is no reply."""
+        """Number of usable ratings; -1 without a reply."""
         if self.judgement is None:
             return -1
         return sum(status == "ok" for status in self.judgement.statuses.values())
@@ -60,7 +60,7 @@ def rate(
     folder: Path,
     answers_from: Path | None = None,
 ) -> list[Rating]:
-    """Have one judge rate texts, what it has rated before left out."""
+    """Have one judge rate texts, except those rated before."""
     asked, texts = _judge(plan, judge), {str(n): text for n, text in enumerate(readings)}
     path = _journal(asked, folder)
     if answers_from is not None:
@@ -85,7 +85,7 @@ def rate(
 def _read(task: Task, record: Record) -> _Reply:
     if TOO_LONG in record:
         return _Reply(TOO_LONG)
-    # A refusal may come with words, which are no ratings.
+    # A refusal may have a text, which is no rating.
     status = record["status"]
     if status in _FAILED:
         return _Reply(status, [_FAILED[status]])
@@ -109,7 +109,7 @@ def _judge(plan: RoleplayPlan, name: str) -> Judge:
 
 
 def _journal(judge: Judge, folder: Path) -> Path:
-    """Return a judge's journal, whose name says how it was asked."""
+    """Return a judge's journal, whose name identifies the way of asking."""
     way = json_digest(judge.journal_settings, size=6)
     return journal_path(folder, f"{judge.info.model}-{way}")
 

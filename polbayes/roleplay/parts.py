@@ -1,4 +1,4 @@
-"""Parting what a respondent wrote into what it thought and what it said."""
+"""Splitting a response into thoughts and answer."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from polbayes.coding.refusals import refusals
 from polbayes.coding.text import clean, sentences
 from polbayes.respondents import thinking
 
-# Which of the two parts were found under a heading or in a tag of their own.
+# Which of the two parts had its own heading or tag.
 PARTS = {"both": 0, "no_thoughts": 1, "no_answer": 2, "neither": 3}
 
 _THOUGHTS = r"(?:my |private |inner )*(?:thoughts?|thinking|reflections?|considerations?)"
@@ -21,14 +21,14 @@ _TAG = re.compile(
     rf"<(?P<name>{_THOUGHTS}|{_ANSWER})>(?P<text>.*?)(?:</(?P=name)>|\Z)", re.IGNORECASE | re.DOTALL
 )
 _IS_THOUGHTS = re.compile(_THOUGHTS, re.IGNORECASE)
-# A refusal is said at once; later on, "I refuse" is what the role does.
+# A refusal comes first; later on, "I refuse" is part of the role.
 _AT_ONCE = 2
 _ALL_THE_SAME = re.compile(r"\b(?:but|yet|still|however),? i (?:will|would|shall|do|have|am)\b")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The two parts, empty where there is none; a text without headings is all answer."""
+    """The two parts, empty if missing; a text without headings is all answer."""
 
     thoughts: str
     answer: str
@@ -43,7 +43,7 @@ class Parts:
 
 
 def part(text: str) -> Parts:
-    """Part a text."""
+    """Split a text."""
     text = without_reasoning(text)
     pieces = _tagged(text) or _headed(text)
     thoughts, answer = (
@@ -58,7 +58,7 @@ def part(text: str) -> Parts:
 
 
 def without_reasoning(text: str) -> str:
-    """Return a text without what a reasoning model put before it."""
+    """Return a text without a reasoning model's preceding thoughts."""
     return thinking.part(text).answer
 
 
@@ -81,5 +81,5 @@ def _headed(text: str) -> list[tuple[str, str]]:
         for head, end in zip(heads, ends, strict=True)
     ]
     before = text[: heads[0].start()].strip()
-    # What precedes all headings is said, and not thought.
+    # What precedes all headings is part of the answer.
     return [("answer", before), *found] if before else found

@@ -1,4 +1,4 @@
-"""What the config of a roleplay means, checked and shown before anybody is asked anything."""
+"""The plan of a roleplay: its config checked and described before anything is asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from polbayes.probing.costs import cost_in_words
 from polbayes.roleplay.rubric import Reading, request
 from polbayes.roleplay.texts import Texts, load_texts, turn
 
-# Letters of English prose to a token, about.
+# Approximate number of letters per token of English prose.
 _LETTERS_A_TOKEN = 4.5
 
 
@@ -28,7 +28,7 @@ class Dialogue:
 
     @property
     def asking(self) -> int:
-        """Whose side the person who asks is on: -1 left, +1 right."""
+        """The asking person's side: -1 left, +1 right."""
         return self.scenario.asking if self.twin == TWINS[0] else -self.scenario.asking
 
     def text(self, unit: str) -> str:
@@ -38,7 +38,7 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class RoleplayPlan:
-    """What a config means, checked: what is played, who plays and judges, and the texts."""
+    """A checked config: scenarios, players, judges, and the texts."""
 
     config: RunConfig
     scenarios: tuple[Scenario, ...]
@@ -51,7 +51,7 @@ class RoleplayPlan:
 
     @property
     def dialogues(self) -> list[Dialogue]:
-        """Every dialogue that each respondent has."""
+        """The dialogues of each respondent."""
         return [
             Dialogue(scenario, twin, wording)
             for scenario in self.scenarios
@@ -61,7 +61,7 @@ class RoleplayPlan:
 
 
 def plan_roleplay(config: RunConfig) -> RoleplayPlan:
-    """Check the config of a roleplay as far as that is possible without asking anybody."""
+    """Check the config of a roleplay as far as possible without asking anything."""
     from polbayes.respondents import check, describe
 
     _check_played(config)
@@ -88,7 +88,7 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
 
 
 def _check_played(config: RunConfig) -> None:
-    """Refuse what belongs to questionnaires."""
+    """Refuse settings for questionnaires."""
     for key in ("instruments", "wordings", "imported"):
         if getattr(config, key):
             raise UserError(f"{key}: is for questionnaires, not for elicitation=roleplay.")
@@ -100,7 +100,7 @@ def _check_played(config: RunConfig) -> None:
 
 
 def judging_elicitation(config: RunConfig) -> ElicitationConfig:
-    """Return how judges are asked."""
+    """Return the elicitation of judges."""
     judging = config.judging
     return ElicitationConfig(
         kind=JUDGING,
@@ -129,7 +129,7 @@ def self_judging(plan: RoleplayPlan) -> list[tuple[str, str]]:
 
 
 def _some(given: Sequence[str] | None, known: tuple[str, ...], key: str) -> tuple[str, ...]:
-    """Return what is given, or all; an empty list, or a name twice, is a mistake."""
+    """Return the given names, or all; refuse an empty list or a duplicate."""
     if given is None:
         return known
     if not given:
@@ -167,7 +167,7 @@ def _judges(config: RunConfig) -> dict[str, RespondentConfig]:
 
 @contextmanager
 def named_as_judge(name: str, config: RunConfig) -> Iterator[None]:
-    """Have errors about a judge name the key that it is declared under."""
+    """Make errors about a judge name the key of its declaration."""
     try:
         yield
     except UserError as error:
@@ -186,7 +186,7 @@ def _check_answers_from(config: RunConfig) -> None:
 
 
 def dry_run(config: RunConfig) -> str:
-    """Return what a config would ask: counts, tokens, costs, and examples of what is put."""
+    """Describe what a config would ask: counts, tokens, costs, and example prompts."""
     plan = plan_roleplay(config)
     dialogues = plan.dialogues
     turns = len(dialogues) * len(UNITS)
@@ -226,7 +226,7 @@ def dry_run(config: RunConfig) -> str:
 
 
 def _prompt_tokens(plan: RoleplayPlan, dialogue: Dialogue, longest: int) -> float:
-    """Return about how many tokens are put in one dialogue, with the turns before, at most."""
+    """Estimate the maximum number of prompt tokens in one dialogue, with earlier turns."""
     tokens = before = 0.0
     for unit in UNITS:
         own = len(turn(unit, dialogue.text(unit), plan.texts)) / _LETTERS_A_TOKEN

@@ -1,15 +1,15 @@
-"""From transcripts to ratings: which texts every judge rates, and the dataset of what came of it.
+"""From transcripts to ratings: the texts that judges rate, and the dataset of their ratings.
 
-The dataset of `polbayes.roleplay.measures.data`, with more variables beside `rating` and
+The dataset of `polbayes.roleplay.measures.data` has further variables besides `rating` and
 `commitment`, all over ``model, scenario, twin, wording, stage, judge``:
 
 - `rating_status` (and ``value``) and `commitment_status`: why there is no usable rating
   (`RATING_STATUS`);
 - `reasoning` and `reply`: untrusted text;
-- `attempts`: how often the judge was asked, 0 where there was nothing to rate;
+- `attempts`: how often the judge was asked, 0 if there was nothing to rate;
 
-and `self_judged` over ``model, judge``, 1 where the two are one and the same; `outcomes` over
-``judge, attempt, outcome``: how many replies were of what kind.
+and `self_judged` over ``model, judge``, 1 if the two are the same; `outcomes` over
+``judge, attempt, outcome``: the number of replies of each kind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
 from polbayes.roleplay.transcripts import RATED, STATUS
 
 FILE, CHECKS_FILE = "ratings.nc", "judge_checks.nc"
-# Why there is no rating: there was nothing to rate, or no reply, or none that can be used.
+# Why there is no rating: nothing to rate, no reply, or no usable one.
 _READ = tuple(status for status in STATUSES if status != "unknown_label")
 RATING_STATUS = {"nothing_to_rate": -128, "no_reply": -1, **{s: k for k, s in enumerate(_READ)}}
 OUTCOMES = (*_READ, "error", "refused", "invalid", TOO_LONG)
@@ -63,7 +63,7 @@ def judge_all(
 
 
 def units_to_rate(data: xr.Dataset) -> list[_Place]:
-    """Return the places of the turns that have a text."""
+    """Return the positions of the turns with a text."""
     codes = [STATUS[name] for name in RATED]
     texts = data["answer"].transpose(*UNIT_DIMS).values
     there = np.isin(data["status"].transpose(*UNIT_DIMS).values, codes)
@@ -130,7 +130,7 @@ def _laid_out(
 def _filled(
     units: Sequence[int], places: Sequence[_Place], found: Mapping[str, Sequence[Rating]]
 ) -> dict[str, Any]:
-    """Return the variables over units and judges; what is not at one of the places is empty."""
+    """Return the variables over units and judges, empty outside the given positions."""
     shape = (*units, len(found))
     rating, commitment = np.full((*shape, len(VALUES)), np.nan), np.full(shape, np.nan)
     nothing = RATING_STATUS["nothing_to_rate"]
@@ -163,7 +163,7 @@ def _filled(
 
 
 def _numbers(one: Rating) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """Return the ratings of the values and of commitment, and the codes that go with them."""
+    """Return the ratings of the values and of commitment, with their codes."""
     names = (*VALUES, COMMITMENT)
     if one.judgement is None:
         none = np.full(len(names), np.nan)

@@ -1,4 +1,4 @@
-"""What a judge is asked about one text, and the form of its reply."""
+"""The request to a judge about one text, and the form of its reply."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _ABSENT = "(none)"
 
 @dataclass(frozen=True)
 class Reading:
-    """One text as a judge is given it."""
+    """One text to be judged."""
 
     unit: str  # not told to the judge
     situation: str  # what was put to the writer
@@ -32,10 +32,9 @@ class Reading:
 def request(
     reading: Reading, *, texts: Texts, way: str = PLAIN, problems: Sequence[str] = ()
 ) -> str:
-    """Return what a judge is asked, with what was wrong with its earlier replies.
+    """Return the request to a judge, with the problems of its earlier replies.
 
-    Each line of what is to be rated is quoted, so that nothing in it can pass for a part of the
-    request.
+    Each line of the text to rate is quoted, so that nothing in it can pass for part of the request.
     """
     values = tuple(reversed(VALUES)) if way == ORDER else VALUES
     direction = "reversed" if way == SCALE else "plain"
@@ -48,7 +47,7 @@ def request(
         "answer": quoted(reading.answer),
         "again": texts.again.replace("{problems}", "; ".join(problems)) if problems else "",
     }
-    # Field by field from the request itself, so that a field's name in a text stays as it is.
+    # Only fields of the request itself are filled, so that a field's name in a text is left alone.
     parts = texts.request.split("{")
     said = [parts[0]]
     for part in parts[1:]:
@@ -64,7 +63,7 @@ def quoted(text: str) -> str:
 
 
 def schema(way: str = PLAIN) -> dict[str, Any]:
-    """Return the JSON schema of a reply, for servers that can be given one."""
+    """Return the JSON schema of a reply, for servers that support one."""
     names = (*(reversed(VALUES) if way == ORDER else VALUES), COMMITMENT)
     numbers = {
         name: {"type": "integer", "minimum": int(SCALES[name][0]), "maximum": int(SCALES[name][1])}
@@ -83,7 +82,7 @@ def read(reply: str, way: str = PLAIN) -> Judgement:
 
 
 def problems_of(judgement: Judgement) -> list[str]:
-    """Say in words what cannot be used of a reply."""
+    """Describe the unusable parts of a reply."""
     by_status: dict[str, list[str]] = {}
     for name, status in judgement.statuses.items():
         if status != "ok":

@@ -34,7 +34,7 @@ def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     other = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
     paths = {name: journal_path(journals, name) for name in config.respondents}
     if "code" in config.stages:
-        # A judge's missing key is better known before hours of dialogues than after them.
+        # Report a judge's missing key before hours of dialogues, not after.
         for judge, declared in job.plan.judges.items():
             with named_as_judge(judge, config):
                 check_ready(judge, declared)
@@ -79,7 +79,7 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 
 def _told(ratings: xr.Dataset) -> dict[str, str]:
-    """Say for every judge how many texts it has rated completely, and what was left."""
+    """Describe for every judge how many texts it has rated completely, and what is left."""
     asked = ratings["attempts"] > 0
     complete = ratings["rating"].notnull().all("value") & ratings["commitment"].notnull()
     out = {}
@@ -132,13 +132,13 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
             ratings, sampler=config.sampler, seed=config.seed, kept=job.folder / "draws.nc"
         )
     except UserError as error:
-        # Too little was rated; what there is can be reported all the same.
+        # Too little was rated; the rest can still be reported.
         (job.folder / "posterior.nc").unlink(missing_ok=True)
         said = f"The many-facet model is not identified: {error}"
         say(f"fit: {said}")
         return write_tables({}, job.folder / "estimates"), {"notes": [said]}
     if fit.from_cache:
-        say("fit: the draws were there, and were not drawn again")
+        say("fit: the draws of an earlier fit are reused")
     fit.save(job.folder / "posterior.nc")
     tables = facet_tables(fit, level=config.measures.level)
     tables["diagnostics"] = fit.diagnosis.table
@@ -159,7 +159,7 @@ def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 
 def _usage(path: Path, table: Any) -> dict[str, str]:
-    """Write what respondents behind servers used, and say it."""
+    """Write and print the usage of respondents behind servers."""
     from polbayes.data.files import write_text
     from polbayes.probing.costs import usage_in_words
 
@@ -186,7 +186,7 @@ def _provenance(job: _Job, started: datetime) -> dict[str, Any]:
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:
-    """Hash the scenarios and what is put around them."""
+    """Hash the scenarios and the texts around them."""
     names = config.roleplay.scenarios
     if names is None:
         names = sorted(path.stem for path in (folder("data") / "scenarios").glob("*.yaml"))
@@ -196,7 +196,7 @@ def _inputs(config: RunConfig) -> dict[str, str]:
 
 
 def _code_inputs(config: RunConfig) -> dict[str, str]:
-    """Hash what judges are asked, and the judges that are on this machine."""
+    """Hash the request to judges, and local judges."""
     from polbayes.respondents import BACKENDS
 
     declared: Mapping[str, RespondentConfig] = {**config.respondents, **config.judges}
@@ -215,7 +215,7 @@ PIPELINE: Pipeline[RoleplayPlan] = Pipeline(
         "probe": Stage(_probe, "having the scenarios played"),
         "code": Stage(_judge, "having the transcripts judged", ("probe",)),
         "measure": Stage(_measure, "computing the measures of the ratings", ("code",)),
-        "fit": Stage(_fit, "taking the ratings apart", ("code",)),
+        "fit": Stage(_fit, "fitting the many-facet model", ("code",)),
         "report": Stage(_report, "writing the report", ("probe", "code", "measure", "fit")),
     },
     inputs=_inputs,

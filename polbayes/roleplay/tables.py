@@ -1,4 +1,4 @@
-"""The tables of the stage `measure`: the measures of ratings, and counts of what can be used."""
+"""The tables of the stage `measure`: measures of ratings, and counts of what is usable."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ def tables(
     *,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Compute every measure that the ratings allow, and counts of what became of turns and replies.
+    """Compute every measure that the ratings allow, and counts of turns and replies by outcome.
 
-    ``symmetry`` takes both twins, ``judge_effects``, ``judge_agreement`` and ``judge_icc`` several
+    ``symmetry`` needs both twins, ``judge_effects``, ``judge_agreement`` and ``judge_icc`` several
     judges, ``alignment_without_self`` one that rated itself.
     """
     how: dict[str, Any] = {"draws": settings.bootstrap, "level": settings.level, "seed": seed}
@@ -78,7 +78,7 @@ def _agreement(ratings: xr.Dataset, how: dict[str, Any]) -> pd.DataFrame:
 
 
 def turns(transcripts: xr.Dataset) -> pd.DataFrame:
-    """Count what became of the turns."""
+    """Count the turns by outcome."""
     rows = []
     status = transcripts["status"]
     texts = status.isin([STATUS[s] for s in ("ok", "refused", "declined", "invalid")])
@@ -101,13 +101,13 @@ def turns(transcripts: xr.Dataset) -> pd.DataFrame:
 
 
 def replies(ratings: xr.Dataset) -> pd.DataFrame:
-    """Count the judges' replies, those to checks too, by ``judge``, ``attempt`` and ``outcome``."""
+    """Count the judges' replies, including checks, by ``judge``, ``attempt`` and ``outcome``."""
     table = ratings["outcomes"].to_series().rename("n").reset_index()
     return table[(table["n"] > 0)].reset_index(drop=True)
 
 
 def unusable(ratings: xr.Dataset) -> pd.DataFrame:
-    """Count the ratings that cannot be used, after all attempts, by judge, value and reason."""
+    """Count the ratings unusable after all attempts, by judge, value and reason."""
     rows = []
     sources: list[tuple[str, xr.DataArray]] = [
         (str(v), ratings["rating_status"].sel(value=v)) for v in ratings["value"].values

@@ -1,4 +1,4 @@
-"""What is put around a scenario in every turn, and what judges are asked (`data/roleplay.yaml`)."""
+"""The texts around a scenario in every turn, and the request to judges (`data/roleplay.yaml`)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,24 +18,24 @@ class Texts:
     turns: Mapping[str, str]
     request: str  # what judges are asked
     again: str  # added where an earlier reply could not be used
-    # what the numbers mean, ``plain`` and ``reversed``, as in `commitment`
+    # meanings of the numbers, ``plain`` and ``reversed``, as in `commitment`
     scale: Mapping[str, str]
     commitment: Mapping[str, str]
     values: Mapping[str, str]
 
     @property
     def digest_of_turns(self) -> str:
-        """A hash of what is put to respondents."""
+        """A hash of the texts for respondents."""
         return json_digest(self.turns, size=8)
 
     @property
     def digest_of_request(self) -> str:
-        """A hash of what judges are asked."""
+        """A hash of the request to judges."""
         return json_digest({**asdict(self), "turns": None}, size=8)
 
 
 def file() -> Path:
-    """Return the file that holds the texts."""
+    """Return the file with the texts."""
     return folder("data") / "roleplay.yaml"
 
 
@@ -55,7 +55,7 @@ def load_texts() -> Texts:
 
 
 def turn(unit: str, text: str, texts: Texts) -> str:
-    """Return what is put to a respondent in one of `polbayes.instrument.scenarios.UNITS`."""
+    """Return the prompt of one of `polbayes.instrument.scenarios.UNITS`."""
     kind = "first" if unit == STAGES[0] else "next" if unit in STAGES else unit
-    # Not str.format: a scenario may hold braces.
+    # Not str.format: a scenario may contain braces.
     return texts.turns[kind].replace("{text}", text)

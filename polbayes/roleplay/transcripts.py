@@ -1,8 +1,8 @@
-"""The transcripts: what was put and what was answered, turn by turn, as one labelled dataset.
+"""The transcripts: prompts and answers, turn by turn, as one labelled dataset.
 
-Dimensions ``model, scenario, twin, wording, stage``; ``stage`` takes the names of
-`polbayes.instrument.scenarios.UNITS`. Texts are as received; thoughts and answer are what
-`polbayes.roleplay.parts` finds in them.
+Dimensions are ``model, scenario, twin, wording, stage``; ``stage`` has the names of
+`polbayes.instrument.scenarios.UNITS`. Texts are as received; thoughts and answer are separated by
+`polbayes.roleplay.parts`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from polbayes.roleplay.parts import PARTS, part
 from polbayes.roleplay.plan import Dialogue, RoleplayPlan
 
 FILE = "transcripts.nc"
-# What became of a turn.
+# Outcomes of a turn.
 STATUS = {
     "pending": 0,
     "ok": 1,
@@ -33,7 +33,7 @@ STATUS = {
     "too_long": 6,  # the dialogue does not fit into the context
     "skipped": 7,  # not put, because a turn before it has no answer
 }
-# Those with a text that can be rated, if there is one.
+# Outcomes with a text to rate, if there is one.
 RATED = ("ok", "refused", "declined")
 _MEANINGS = {
     "prompt": "text of the scenario in this unit",
@@ -45,7 +45,7 @@ _MEANINGS = {
 
 
 def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
-    """Lay out what the journals hold."""
+    """Arrange the contents of the journals."""
     names, scenarios = list(plan.models), [one.id for one in plan.scenarios]
     shape = (len(names), len(scenarios), len(plan.twins), len(plan.wordings), len(UNITS))
     found = {name: np.full(shape, "", dtype=object) for name in _MEANINGS if name != "prompt"}

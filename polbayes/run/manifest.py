@@ -1,8 +1,7 @@
-"""What a run's folder says about itself: which stages are done, and from what.
+"""The manifest of a run's folder: which stages are done, and from what.
 
-`manifest.json` records for every finished stage a hash of everything that determines
-its result, so that running the same command again does nothing, and a changed config is
-told apart from the one that the folder was made with.
+`manifest.json` records for every finished stage a hash of everything that determines its result, so
+that repeating a command does nothing, and a changed config is recognised.
 """
 
 import json
@@ -30,11 +29,11 @@ from polbayes.data.files import write_text
 from polbayes.data.provenance import digest, versions
 from polbayes.errors import UserError
 
-# Keys of the analysis that say how the posterior is reported, and not what it is.
+# Keys of the analysis that affect how the posterior is reported, not the posterior itself.
 CONCLUDING = ("level", "rope", "precision")
 
 
-# Keys without a meaning where no role is played; runs of before they existed have none.
+# Keys without meaning for questionnaires; older runs lack them.
 _OF_ROLEPLAY = ("roleplay", "judges", "judging")
 
 
@@ -55,7 +54,7 @@ class Manifest:
                 ) from error
 
     def is_done(self, stage: str, key: str) -> bool:
-        """Tell whether a stage was finished from exactly this."""
+        """Return whether a stage was finished from exactly these inputs."""
         record = self.stages.get(stage)
         if record is None or record["key"] != key:
             return False
@@ -75,7 +74,7 @@ class Manifest:
 
 
 def _stages(content: Any) -> dict[str, dict[str, Any]]:
-    """Return the records of the stages, checked to have what every one has."""
+    """Return the records of the stages, checked for the required keys."""
     records: dict[str, dict[str, Any]] = content["stages"]
     for record in dict(records).values():
         record["key"], list(record["outputs"])
@@ -83,7 +82,7 @@ def _stages(content: Any) -> dict[str, dict[str, Any]]:
 
 
 def _config_at(path: Path) -> dict[str, Any]:
-    """Return the config that a run was made with, which may lack keys that there are by now."""
+    """Return the config of a run, which may lack keys added since."""
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         with_defaults(config)
@@ -95,12 +94,12 @@ def _config_at(path: Path) -> dict[str, Any]:
 def check_config(
     folder: Path, text: str, stages: Sequence[str], *, adding: bool = False
 ) -> list[str]:
-    """Refuse a config other than the one that the folder was made with, and say what is added.
+    """Refuse a config other than the folder's, and say what it adds.
 
-    A key may change if its stage is the first of those asked for, or comes later: asking for
-    ``stages=[fit,report]`` says that an earlier fit may be replaced, but the answers may not. A key
-    that the earlier config does not have is at its default there. With `adding`, more may be asked
-    than was (`polbayes.config.extensions`).
+    A key may change if its stage is the first of those asked for, or comes later:
+    ``stages=[fit,report]`` allows replacing an earlier fit, but not the answers. A key that the
+    earlier config lacks had its default. With `adding`, the new config may ask for more
+    (`polbayes.config.extensions`).
     """
     path = folder / ".hydra" / "config.yaml"
     if not path.is_file():
@@ -127,7 +126,7 @@ def check_config(
 
 
 def _without_means(config: Any) -> Any:
-    """Return a config without the keys that change neither question nor answer."""
+    """Return a config without the keys that change neither questions nor answers."""
     if not isinstance(config, dict):
         return config
     asking = config.get("elicitation")
@@ -146,7 +145,7 @@ def _without_means(config: Any) -> Any:
 
 
 def _of_codes(coder: Any) -> Any:
-    """Return a coder's declaration without what judges alone have, unless it is one."""
+    """Return a coder's declaration, without the keys of judges unless it is one."""
     if not isinstance(coder, dict):
         return coder
     others = {key: value for key, value in coder.items() if key != "judge"}
@@ -201,7 +200,7 @@ def stage_keys(
 
 
 def _fit_features(config: Mapping[str, Any]) -> list[Any]:
-    """Return how features are computed, for a mixed model, whose formula may name them."""
+    """Return how features are computed for a mixed model, whose formula may use them."""
     parts = config.get("analysis", {}).get("parts", {})
     if parts.get("mu") is None or "features" not in config:
         return []
@@ -214,7 +213,7 @@ def draws_key(
     """Return a hash of what determines the sampler's draws of the ideology model."""
     own = departures(analysis, AnalysisConfig)
     spec = {name: value for name, value in own.items() if name not in CONCLUDING}
-    # Prefixes that are a sample of others have effects that need not sum to zero.
+    # Effects of prefixes that are a sample need not sum to zero.
     spec |= {k: v for k, v in own.get("precision", {}).items() if k == "prefixes"}
     how = departures(sampler, SamplerConfig)
     return digest([answers, spec, how, seed, version("polbayes")])

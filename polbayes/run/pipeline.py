@@ -1,4 +1,4 @@
-"""Pipelines: how a run is planned, and what each of its stages does."""
+"""Pipelines: planning a run, and what each of its stages does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Job(Generic[P]):
-    """A planned run and where it lands."""
+    """A planned run and its folder."""
 
     plan: P
     folder: Path
@@ -31,7 +31,7 @@ class Job(Generic[P]):
 class Stage(Generic[P]):
     """One stage."""
 
-    # Does it; returns its outputs, relative to the folder, and what the manifest is to hold.
+    # Runs it; returns its outputs, relative to the folder, and content for the manifest.
     do: Callable[[Job[P]], tuple[list[str], dict[str, Any]]]
     doing: str  # what it does, in words
     needs: Sequence[str] = ()  # the stages before it whose results it reads
@@ -39,7 +39,7 @@ class Stage(Generic[P]):
 
 @dataclass(frozen=True)
 class Pipeline(Generic[P]):
-    """How a run is planned and done."""
+    """How a kind of run is planned and carried out."""
 
     plan: Callable[[RunConfig], P]  # checks a config and says what it means
     dry_run: Callable[[RunConfig], str]  # returns what a config would ask
@@ -58,15 +58,15 @@ PIPELINES: Registry[Pipeline[Any]] = Registry(
 
 
 def pipeline_of(config: RunConfig) -> Pipeline[Any]:
-    """Return the pipeline of a config: of its elicitation, else of questionnaires."""
+    """Return the pipeline of a config: that of its elicitation, else of questionnaires."""
     kind = config.elicitation.kind
     return PIPELINES[kind if kind in PIPELINES else "questionnaire"]
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
-    """Write a stage's tables as ``NAME.csv``, and remove those that an earlier analysis left.
+    """Write a stage's tables as ``NAME.csv``, and remove those of earlier analyses.
 
-    Returned are the files, as paths within the folder above.
+    Returns the files as paths relative to the parent folder.
     """
     for name, table in tables.items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))

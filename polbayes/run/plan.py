@@ -1,4 +1,4 @@
-"""What a config means, checked and shown before anybody is asked anything."""
+"""The plan of a run: a config checked and described before anything is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS, open_responses
+from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_responses
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a config means, checked before anything is done."""
+    """A checked config with everything it refers to."""
 
     config: RunConfig
     instruments: tuple[Instrument, ...]
@@ -46,7 +46,7 @@ class Plan:
 
 
 def plan(config: RunConfig) -> Plan:
-    """Check a config as far as that is possible without asking anybody anything."""
+    """Check a config as far as possible without asking anything."""
     from polbayes.coding.registry import check_coders
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
@@ -121,9 +121,10 @@ def _check_answers_from(config: RunConfig) -> None:
 
 
 def _is_text(config: RunConfig) -> bool:
-    """Tell whether the answers are words that only a coder can read."""
+    """Return whether the answers are texts that only a coder can read."""
     if config.imported is not None:
-        return config.imported.options is None and config.imported.points is None
+        given = config.imported
+        return given.options is None and given.points is None and "p_agree" not in given.columns
     return config.elicitation.kind == "open_ended"
 
 
@@ -133,7 +134,7 @@ def design_of(
     prefixes: Sequence[Prefix],
     template: Template,
 ) -> xr.Dataset:
-    """Return what a config asks whom."""
+    """Return the design of a config."""
     from polbayes.respondents import check, describe
 
     chosen = config.models if config.models is not None else list(config.respondents)
@@ -158,13 +159,14 @@ def design_of(
         variants=config.variants,
         items=config.items,
         runs=config.elicitation.runs,
+        seed=config.seed,
     )
 
 
 def _with_decoding(
     info: ModelInfo, config: RespondentConfig, elicitation: ElicitationConfig
 ) -> ModelInfo:
-    """Add to a model's attributes how it writes, where all of its runs are then one answer."""
+    """Add the decoding to a model's attributes if it makes all runs one answer."""
     if elicitation.kind != "open_ended" or config.backend == "simulated":
         return info
     how, omitted = elicitation.decoding, config.api.omit if config.api else ()
@@ -176,7 +178,7 @@ def _with_decoding(
 
 
 def _judging(config: RunConfig, data: xr.Dataset) -> list[str]:
-    """Say about what judging takes: of the answers that are there, or of all that will be."""
+    """Estimate the cost of judging: of the existing answers, or of all expected ones."""
     from polbayes.judging.costs import estimate_judges
     from polbayes.probing.costs import estimate_in_words
 
@@ -199,7 +201,7 @@ def _judging(config: RunConfig, data: xr.Dataset) -> list[str]:
 
 
 def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
-    """Return the judges that are going to read answers."""
+    """Return the judges that will read answers."""
     from polbayes.coding.registry import judges
     from polbayes.judging.respondent import declared_judge
 
@@ -208,9 +210,15 @@ def _judges(config: RunConfig) -> "dict[str, AskedJudge]":
 
 
 def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
-    """Return a design in which every question was answered, to see what it can identify."""
+    """Return a design with every question answered, to check what it can identify."""
+    from polbayes.coding.rated import POINTS, rating_attributes
+
     asked = data["status"] != NOT_ASKED
     sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
+    if points := str(data.attrs.get(POINTS, "")).split("; ")[1:]:
+        rating = xr.where(asked, (sides > 0) * len(points), MISSING).astype(np.int8)
+        attributes = rating_attributes((str(data.attrs[POINTS]).split("; ")[0], *points))
+        data = data.assign(rating=rating.transpose(*CELL_DIMS).assign_attrs(attributes))
     return data.assign(
         status=data["status"].where(~asked, STATUS["ok"]),
         stance=asked.astype(np.int8) * sides,
@@ -229,7 +237,7 @@ def explain(config: RunConfig) -> str:
 
 
 def prior(config: RunConfig) -> str:
-    """Return what the priors of a config's analysis spec imply for answers to its design."""
+    """Return the implications of the priors of a config's analysis spec for its design."""
     from polbayes.fit.analysis import prior_analysis
 
     planned = plan(config)
@@ -238,7 +246,7 @@ def prior(config: RunConfig) -> str:
 
 
 def _has_answers(planned: Plan) -> bool:
-    """Tell whether there are answers that can be coded without asking anybody, judges included."""
+    """Return whether some answers can be coded without asking anything, judges included."""
     from polbayes.coding.registry import judges
 
     coding = planned.config.coding
@@ -270,7 +278,7 @@ def _analysis_in_words(config: RunConfig) -> str:
 
 
 def dry_run(config: RunConfig) -> str:
-    """Return what a config would ask: counts, tokens, costs, and an example of each prompt."""
+    """Describe what a config would ask: counts, tokens, costs, and an example of each prompt."""
     from polbayes.probing.costs import estimate, estimate_in_words
     from polbayes.probing.lengths import lengths_in_words
     from polbayes.probing.probe import rendered_prompt

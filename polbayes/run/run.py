@@ -1,4 +1,4 @@
-"""A run: its stages one after the other, each from what the one before it left."""
+"""A run: its stages in order, each from the results of the one before."""
 
 import shlex
 import shutil
@@ -22,7 +22,6 @@ from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
-from polbayes.data.tables import table_files
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
@@ -38,18 +37,18 @@ if TYPE_CHECKING:
     from polbayes.fit.spec.spec import Spec
 
 
-# Cells whose answers are read by the coders at a time: some hundred megabytes.
+# Number of cells coded at a time: some hundred megabytes.
 _PORTION = 1_000_000
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
-    """Do the stages of a run that are not done yet; `text` is the resolved config as YAML."""
+    """Run the unfinished stages of a run; `text` is the resolved config as YAML."""
     folder = Path(config.run_dir).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")
     manifest, added = Manifest(folder), []
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
-        # Before anything was answered there is nothing that another config could spoil.
+        # Before the first answer there is nothing that another config could spoil.
         added = check_config(folder, text, config.stages, adding="probe" in config.stages)
     keys, pipeline = keys_of(config, text), pipeline_of(config)
     if not any(s in pipeline.stages for s in config.stages):
@@ -70,7 +69,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
 
         check_judges_ready(config.coding, _coded_before(config, folder))
     with one_writer(folder):
-        # Who had the folder until now may have done some of it.
+        # The process that had the folder may have done some of it.
         job = Job(planned, folder, Manifest(folder), keys, text, shlex.join(command))
         for one in added:
             say(f"{folder}: is added to: {one}")
@@ -103,7 +102,7 @@ def _do(
 
 
 def report_again(config: RunConfig, text: str) -> Path | None:
-    """Write the report of a finished run once more, since something was added to the run."""
+    """Write the report of a finished run again, after something was added to the run."""
     folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
     manifest = Manifest(folder)
     if not manifest.is_done("report", keys["report"]):
@@ -147,7 +146,7 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
 
 
 def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
-    """Return where judges may have judged before."""
+    """Return the folders in which judges may have judged before."""
     places = [folder, *([Path(config.answers_from).expanduser()] if config.answers_from else [])]
     return [place / CODING for place in places]
 
@@ -155,7 +154,7 @@ def _coded_before(config: RunConfig, folder: Path) -> list[Path]:
 def _check_stages(
     todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str], pipeline: Pipeline[Any]
 ) -> None:
-    """Refuse stages whose input is not there, or was made from another config."""
+    """Refuse stages whose input is missing or was made from another config."""
     missing: list[str] = []
     for stage in reversed(STAGES):
         if stage in todo or stage in missing:
@@ -173,12 +172,14 @@ def _check_stages(
 
 def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
+    from polbayes.coding.table_rows import source_files
+
     paths = [find("instruments", name) for name in config.instruments]
     paths += [prefix_file(config.prefixes.file)] if config.prefixes.file else []
-    paths += table_files(config.imported.path) if config.imported else []
+    paths += source_files(config.imported) if config.imported else []
     lexicon = config.elicitation.lexicon
     paths += [find("lexicons", lexicon)] if lexicon else []
-    # By their whole paths: two sets of wordings may well be in files of one name.
+    # By their whole paths: two sets of wordings may be in files of the same name.
     wordings = {name: _digests([Path(name).expanduser()]) for name in config.wordings}
     return _digests(paths) | {name: "".join(found.values()) for name, found in wordings.items()}
 
@@ -221,7 +222,7 @@ def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
-    """Ask, and say what each respondent behind a server used, even if it comes to an early end."""
+    """Ask, and print the usage of each respondent behind a server, even after an interruption."""
     from polbayes.probing.costs import usage_in_words, write_usage
     from polbayes.probing.probe import ask
 
@@ -252,7 +253,7 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
 
 
 def _screening(config: RunConfig) -> Screening | None:
-    """Return when asking stops because none of the first answers can be used."""
+    """Return when asking stops because none of the first answers is usable."""
     from polbayes.coding.readable import by_rules_alone, readable
 
     if not config.give_up_after:
@@ -263,7 +264,7 @@ def _screening(config: RunConfig) -> Screening | None:
 
 
 def _write_design(job: Job) -> None:
-    """Write down what is asked, for those who look into the run before it is finished."""
+    """Write the design for those who inspect the run before it is finished."""
     data, lexicon = job.plan.design.assign_attrs(config=job.text), job.plan.lexicon
     if lexicon is not None:
         data = data.assign_coords(
@@ -274,14 +275,14 @@ def _write_design(job: Job) -> None:
 
 
 def _taken_over(config: RunConfig, folder: Path) -> Path | None:
-    """Return the journals of the run whose answers are taken over, with what its coders read."""
+    """Return the journals of the run whose answers are reused, and copy its coders' readings."""
     if config.answers_from is None:
         return None
     other = Path(config.answers_from).expanduser()
     for path in sorted((other / CODING).glob("*.jsonl")):
         own = folder / CODING / path.name
         if not own.exists():
-            # The name says how it was read, so that no other way of reading takes it for its own.
+            # The name identifies the way of reading, so that no other way takes it for its own.
             with replacing(own, alone=True) as temporary:
                 shutil.copyfile(path, temporary)
     return other / "journal"
@@ -348,9 +349,8 @@ def fit_into(
 ) -> tuple[list[str], dict[str, Any]]:
     """Fit a spec to a coded dataset and write ``posterior.nc`` and ``estimates/``.
 
-    Returned are the files, relative to the folder, and verdict, notes and the model as text. A
-    cache
-    keeps the draws, so that they are not drawn again where only what is reported of them changes.
+    Returns the files, relative to the folder, and verdict, notes and the model as text. With a
+    cache, the draws are reused if only what is reported of them changes.
     """
     from polbayes.fit.analysis import fit_analysis
 
@@ -365,7 +365,7 @@ def fit_into(
         cache=cache,
     )
     if result.from_cache:
-        say("fit: the draws were there, and were not drawn again")
+        say("fit: the draws of an earlier fit are reused")
     result.save(folder / "posterior.nc")
     diagnosis = result.diagnosis
     tables = {**result.tables, "diagnostics": diagnosis.table}

@@ -1,1 +1,1 @@
-"""What else can be done, one folder a task."""
+"""Further tasks, one folder each."""

@@ -1,4 +1,4 @@
-"""The tasks of the pipeline itself: running it, and saying what it would do."""
+"""The tasks of the pipeline: running it, and describing what it would do."""
 
 from polbayes.config.tasks import Call, Task
 

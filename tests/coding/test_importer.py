@@ -405,7 +405,7 @@ def test_two_wordings_of_one_cell(tmp_path):
         ("a.parquet", b"not parquet", "cannot be read as a table"),
         ("a.jsonl", b'{"who": "m"}\n{"who"\n', "line 2 is not valid JSON"),
         ("a.jsonl", b"[1]\n", "line 1 is not an object"),
-        ("a.jsonl", b'{"who": "m", "who": "n"}\n', "line 1 .*the key 'who' is there twice"),
+        ("a.jsonl", b'{"who": "m", "who": "n"}\n', "line 1 .*the key 'who' occurs twice"),
         ("a.jsonl", b"[" * 5000 + b"\n", "cannot be read as a table"),
         ("a.csv", b"who,question,said\nm,q-1\n", "row 1 has fewer fields than the header"),
         ("a.csv", b"who,question\nm,q-1,Agree\nn,q-1,Agree\n", "cannot be read as a table"),

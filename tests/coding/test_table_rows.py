@@ -66,6 +66,26 @@ def test_wrong_selections_of_rows(tmp_path, where, says):
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".jsonl"])
+def test_names_spelt_in_two_ways_are_made_one(tmp_path, kind):
+    rename = {"who": {"two": "three"}, "day": {"2": "1"}}
+    data = load(tmp_path, ROWS, kind, rename=rename, where={"day": 1}, ignore=["how"], **SCALE)
+    assert taken(data) == {("one", "q-1"), ("one", "q-2"), ("three", "q-1")}
+
+
+@pytest.mark.parametrize(
+    ("rename", "says"),
+    [
+        ({"woh": {"two": "three"}}, "imported.rename: unknown column 'woh'; did you mean 'who'"),
+        ({"who": {"tow": "three"}}, "imported.rename.who: unknown value 'tow'; did you mean 'two'"),
+    ],
+)
+def test_wrong_names_to_replace(tmp_path, rename, says):
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, ROWS, rename=rename, ignore=["how", "day"], **SCALE)
+    assert says in str(caught.value)
+
+
 def chosen(folder, **selection):
     path = folder / "answers.csv"
     pd.DataFrame(ROWS[:4]).to_csv(path, index=False)

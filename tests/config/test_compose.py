@@ -177,10 +177,17 @@ def test_what_cannot_be_composed_is_one_sentence(overrides, says):
     assert "\n" not in str(caught.value)
 
 
+# Each key stands for ten times as many values as the one before.
+LAUGHS = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+LAUGHS += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("kind: &b {b: *b}", "the config cannot be composed: maximum recursion depth exceeded"),
+        ("kind: &b {b: *b}", "mine.yaml: line 4 is not valid YAML: a value contains itself"),
+        ("\n".join(LAUGHS), "mine.yaml: line 2 is not valid YAML: it has more than 100,000 values"),
+        ("kind: " + "[" * 300 + "]" * 300, "its values are nested too deeply"),
         ("analysis: {priors: [{a: b}]}", "Cannot merge DictConfig with ListConfig"),
         ("analysis: {parts: {null: '~ 1'}}", "NoneType"),
     ],
@@ -267,7 +274,7 @@ def test_every_key_that_changes_a_result_has_a_stage():
     unstaged = {"task", "run_dir", "stages", "specs", "runs", "answers_from", "journal"}
     unstaged |= {"give_up_after"}
     unstaged |= {"annotation", "training", "validation", "paraphrase", "ablation"}
-    unstaged |= {"launcher", "inspect", "watch"}
+    unstaged |= {"launcher", "inspect", "watch", "export"}
     assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == unstaged
     assert set(STAGE_OF_KEY.values()) == set(STAGES)
 

@@ -19,7 +19,7 @@ from polbayes.instrument.questionnaires import load_instrument
 
 
 @pytest.mark.parametrize(
-    "value", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN")]
+    "value", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("NaN")]
 )
 def test_what_stands_for_nothing(value):
     assert text_of(value) is None

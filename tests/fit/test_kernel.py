@@ -79,9 +79,11 @@ def by_scipy(kind, eta, own, gaps, answers):
     """The log-likelihood of every cell, without the multinomial coefficients."""
     if kind == ORDINAL:
         raw = np.cumsum([0.0, *gaps])
-        below = special.expit(np.outer(np.exp(own), raw - np.median(raw)) - eta[:, None])
-        edges = np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1)))
-        return (answers * np.log(np.diff(edges, axis=1))).sum(axis=1)
+        at = np.outer(np.exp(own), raw - np.median(raw)) - eta[:, None]
+        at = np.pad(at, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        lower, upper = np.diff(special.expit(at), axis=1), -np.diff(special.expit(-at), axis=1)
+        # Each is exact in its own tail.
+        return (answers * np.log(np.where(at[:, :-1] < 0, lower, upper))).sum(axis=1)
     if kind == BINOMIAL:
         return answers[:, 0] * special.log_expit(-eta) + answers[:, 1] * special.log_expit(eta)
     if kind == LOGIT_NORMAL:

@@ -1,10 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy import integrate, stats
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.fit import fit
+from polbayes.fit.posterior.loo import leave_one_out
 from polbayes.fit.posterior.power_scaling import log_likelihood_of, log_prior, power_scaling
 from polbayes.fit.spec.priors import log_density, parse_prior
 
@@ -82,7 +84,7 @@ def test_the_likelihood_is_that_of_all_answers(found):
     """The difference of two draws, with quirks integrated out by brute force."""
     result = found()
     drawn = result.drawn.isel(chain=[0], draw=[3, 40])
-    totals = log_likelihood_of(result.built, drawn)[0]
+    totals = log_likelihood_of(result.built, drawn, "answers")[0]
     z = np.linspace(-9, 9, 4001)
     cells, layout = result.built.cells, result.built.layout
     expected = []
@@ -114,7 +116,8 @@ def _log_kappa(at, layout, model):
 
 def test_a_prior_that_contradicts_the_answers_is_found(found):
     def sensitivities(result):
-        table = power_scaling(result.built, result.drawn, result.posterior)
+        loos = leave_one_out(result.built, result.drawn)
+        table = power_scaling(result.built, result.drawn, result.posterior, loos)
         assert set(table["measure"]) == {"theta", "theta_asked", "lean", "decisiveness"}
         return table[table["measure"] == "theta"].set_index(["model", "dimension"])
 
@@ -129,6 +132,11 @@ def test_what_has_no_estimate_is_left_out(found):
     result = found()
     blank = result.posterior["lean"].where(result.posterior["model"] != "m1")
     posterior = result.posterior.assign(lean=blank)
-    table = power_scaling(result.built, result.drawn, posterior)
+    sampled = leave_one_out(result.built, result.drawn, most=20)
+    table = power_scaling(result.built, result.drawn, posterior, sampled)
+    whole = leave_one_out(result.built, result.drawn)
+    pd.testing.assert_frame_equal(
+        table, power_scaling(result.built, result.drawn, posterior, whole)
+    )
     assert "m1" not in set(table.loc[table["measure"] == "lean", "model"])
     assert isinstance(posterior, xr.Dataset)

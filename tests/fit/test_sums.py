@@ -16,6 +16,7 @@ from polbayes.fit.density.crossed import crossed, evaluate
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.density.observed import likelihood_parts
+from polbayes.fit.posterior.arviz_groups import arviz_groups
 from polbayes.fit.posterior.components import with_variances
 from polbayes.fit.posterior.loo import leave_one_out, loo_tables, sampling_notes
 from polbayes.fit.posterior.measurement_design import measurement_design, weigh
@@ -182,8 +183,9 @@ def test_the_posterior_reads_the_same(both, draws):
     found = [with_variances(name_posterior(one, draws), one, draws) for one in both]
     assert set(found[0].data_vars) == set(found[1].data_vars)
     xr.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-    moved = [log_likelihood_of(one, draws) for one in both]
-    np.testing.assert_allclose(*moved, rtol=1e-10)
+    for part in likelihoods(both[0]):
+        moved = [log_likelihood_of(one, draws, part) for one in both]
+        np.testing.assert_allclose(*moved, rtol=1e-10)
 
 
 def test_the_design_reads_the_same(both):
@@ -213,6 +215,22 @@ def test_single_answers_are_left_out(both, draws):
     assert len(first) == np.isfinite(both[1].cells.value).sum()
 
 
+def test_sums_and_groups_for_arviz_are_of_single_answers(both, draws):
+    summed, single = both
+    loos, own = (leave_one_out(one, draws) for one in both)
+    for loo in loos:
+        expected = log_likelihood_of(summed, draws, loo.part)
+        np.testing.assert_allclose(loo.total, expected, rtol=1e-10)
+    groups = arviz_groups(summed, draws, loos[0], seed=1)
+    expected = arviz_groups(single, draws, own[0], seed=1)
+    for name, group in groups.items():
+        xr.testing.assert_allclose(group, expected[name], rtol=1e-5)
+    observed = groups["observed_data"]
+    value = single.cells.value[np.isfinite(single.cells.value)]
+    np.testing.assert_allclose(observed["agreement"], 2 * value - 1)
+    assert observed["prefix"].values.tolist() == loos[0].cells["prefix"].astype(str).tolist()
+
+
 def test_of_very_many_cells_a_sample_is_left_out(both, draws):
     summed, _ = both
     whole, *_ = leave_one_out(summed, draws)
@@ -220,6 +238,8 @@ def test_of_very_many_cells_a_sample_is_left_out(both, draws):
     assert (len(some.cells), some.times) == (60, len(whole.cells) / 60)
     keys = ["model", "item", "variant", "prefix", "observed", "elpd"]
     assert len(some.cells[keys].merge(whole.cells[keys])) >= 60
+    assert some.total is None
+    assert arviz_groups(summed, draws, some, seed=1) == {}
     row = some.row()
     assert (row["cells"], row["of"]) == (60, len(whole.cells))
     mean, sd = some.cells["elpd"].mean(), some.cells["elpd"].std(ddof=1)

@@ -1,5 +1,6 @@
 """The report as files."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import polbayes.report
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.report import Results, write_report
@@ -161,6 +163,34 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     assert str(policy).startswith("default-src 'none'")
     assert "unsafe" not in str(policy)
     assert {"base-uri 'none'", "form-action 'none'"} <= set(str(policy).split("; "))
+
+
+def test_the_libraries_are_the_published_ones() -> None:
+    import hashlib
+
+    folder = Path(polbayes.report.__file__).parent / "web"
+    notice = (folder / "NOTICE.txt").read_text(encoding="utf-8")
+    files = sorted(folder.glob("*.js"))
+    assert len(files) == 3
+    for file in files:
+        assert f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" in notice
+
+
+def test_charts_show_the_numbers_of_the_tables(page: Page, make_results: Any) -> None:
+    parts = re.findall(r'<script type="application/json">(.*?)</script>', page.source, re.DOTALL)
+    charts = {chart["description"].split(";")[0]: chart for chart in map(json.loads, parts)}
+    assert len(charts) == 8
+    tables = make_results().tables
+    forest = next(c for name, c in charts.items() if name.startswith("Forest plot of the leanings"))
+    rows = [r for r in forest["data"]["values"] if r["of"] == "on statements like these"]
+    expected = tables["theta"].round(3)
+    assert [(r["name"], r["e"], r["l"], r["u"]) for r in rows] == [
+        tuple(row) for row in expected[["model", "estimate", "lower", "upper"]].to_numpy()
+    ]
+    issues = next(c for name, c in charts.items() if name.startswith("Heat map of 6 statements"))
+    fitted = [row for row in issues["data"]["values"] if row[2] == 0]
+    estimates = tables["bias_by_item"].sort_values(["model", "item"])["estimate"].round(3)
+    assert [row[3] for row in sorted(fitted)] == estimates.tolist()
 
 
 def test_the_policy_lets_the_own_style_and_script_through(page: Page) -> None:

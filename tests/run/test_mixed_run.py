@@ -128,13 +128,13 @@ def test_another_level_needs_no_other_draws(finished, tmp_path, capsys):
     capsys.readouterr()
     again = [*SMALL, f"run_dir={folder}", "analysis.level=0.5", "stages=[fit,report]"]
     assert _main(again) == 0
-    assert "the draws were there" in capsys.readouterr().err
+    assert "the draws of an earlier fit are reused" in capsys.readouterr().err
     after = pd.read_csv(folder / "estimates" / "coefficients.csv")
     np.testing.assert_allclose(after["estimate"], before["estimate"])
     assert (after["upper"] - after["lower"] < before["upper"] - before["lower"]).all()
     # Other answers or another formula are another posterior.
     assert _main([*again, "analysis.parts.mu='~ keying'"]) == 0
-    assert "the draws were there" not in capsys.readouterr().err
+    assert "the draws of an earlier fit are reused" not in capsys.readouterr().err
 
 
 def test_another_analysis_replaces_the_tables_of_the_last(finished, tmp_path):

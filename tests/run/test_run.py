@@ -378,7 +378,7 @@ def test_another_analysis_of_the_same_answers(folder, called):
     code, said = called(folder, "analysis.level=0.5", "stages=[fit,report]")
     assert code == 0, said
     assert "probe:" not in said
-    assert "the draws were there" in said
+    assert "the draws of an earlier fit are reused" in said
     assert state(folder, without=kept) == before
     theta = pd.read_csv(folder / "estimates" / "theta.csv")
     # The same draws, with narrower intervals.

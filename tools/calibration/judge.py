@@ -51,7 +51,7 @@ def ecdf_difference(ranks: np.ndarray, kept: int) -> np.ndarray:
 def band(simulations: int, kept: int, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the band that contains the whole ECDF difference with probability `level`.
 
-    Säilynoja, Bürkner and Vehtari (2022), as ArviZ computes it.
+    Säilynoja, Bürkner and Vehtari (2022): the same probability at every point.
 
     Parameters
     ----------
@@ -65,11 +65,29 @@ def band(simulations: int, kept: int, level: float) -> tuple[np.ndarray, np.ndar
     lower, upper : numpy.ndarray
         ``[kept]``, at the points of `ecdf_difference`.
     """
-    from arviz.stats.ecdf_utils import ecdf_confidence_band
+    from scipy import optimize, stats
 
     at = np.arange(1, kept + 1) / (kept + 1)
-    lower, upper = ecdf_confidence_band(simulations, at, at, prob=level)
-    return lower - at, upper - at
+
+    def distance(pointwise: float) -> float:
+        return abs(_within(*stats.binom.interval(pointwise, simulations, at), simulations) - level)
+
+    found = optimize.minimize_scalar(distance, bounds=(level, 1), method="bounded").x
+    lower, upper = stats.binom.interval(found, simulations, at)
+    return lower / simulations - at, upper / simulations - at
+
+
+def _within(lower: np.ndarray, upper: np.ndarray, simulations: int) -> float:
+    """Return the probability that all counts of ranks up to a point are between two counts."""
+    from scipy.stats import binom
+
+    before, probability = np.zeros(1), np.ones(1)
+    for k, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        # Each of the ranks not yet counted is at this point with the same probability.
+        count, left = np.arange(low, high + 1), simulations - before[:, None]
+        step = binom.pmf(count - before[:, None], left, 1 / (len(lower) + 1 - k))
+        before, probability = count, probability @ step
+    return float(probability.sum())
 
 
 def by_quantity(table: "pd.DataFrame", kept: int) -> "pd.DataFrame":

@@ -198,10 +198,11 @@ def _one(
 
 
 def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
-    import arviz as az
+    from arviz_stats.base import array_stats
 
-    moving = [draws for draws in quantities.values() if not _fixed(draws)]
-    return max(float(az.rhat(d)) for d in moving), min(float(az.ess(d)) for d in moving)
+    moving = np.stack([draws for draws in quantities.values() if not _fixed(draws)])
+    r_hat = array_stats.rhat(moving, method="rank")
+    return float(np.max(r_hat)), float(np.min(array_stats.ess(moving, method="bulk")))
 
 
 def _fixed(draws: np.ndarray) -> bool:

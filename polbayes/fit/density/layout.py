@@ -89,12 +89,12 @@ class Block:
             return first + np.tile(np.arange(width), len(self.group.levels))
         return first + self.group.scale_of
 
-    def within(self, *, offset: int = 0) -> np.ndarray:
+    def within(self) -> np.ndarray:
         """Return for each effect the number of the group it sums to zero in, -1 for none."""
         if self.group is None or self.group.centred_in is None:
             return np.full(self.size, -1)
         width = len(self.group.columns)
-        return (offset + self.group.centred_in[:, None] * width + np.arange(width)).ravel()
+        return (self.group.centred_in[:, None] * width + np.arange(width)).ravel()
 
     @property
     def correlated(self) -> bool:
@@ -304,9 +304,16 @@ def _gathering(
 def entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each entry of a term the index within its block and the weight, by cell.
 
-    Coefficients of which each cell has exactly one, with weight 1, are one entry together.
+    Coefficients of which each cell has exactly one, with weight 1, are one entry together. A level
+    of a random walk is the sum of all steps up to it.
     """
     cells, width = len(group.index), len(group.columns)
+    if group.first is not None:
+        steps = group.index - group.first[group.index]
+        return [
+            (group.index - np.minimum(k, steps), (k <= steps).astype(float))
+            for k in range(int(steps.max()) + 1)
+        ]
     if group.matrix is None:
         return [(group.index, np.ones(cells))]
     zero_or_one = bool(((group.matrix == 0) | (group.matrix == 1)).all())

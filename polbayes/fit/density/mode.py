@@ -367,6 +367,6 @@ def around_positive(value: np.ndarray) -> Any:
 
 
 def _jitter(value: np.ndarray) -> Any:
-    import pytensor.tensor as pt
+    import pymc as pm
 
-    return pt.random.uniform(-JITTER, JITTER, size=np.shape(value))
+    return pm.Uniform.dist(-JITTER, JITTER, shape=np.shape(value))

@@ -27,7 +27,7 @@ def validity_answers(spec: Spec, cells: Cells) -> np.ndarray:
     return np.stack([cells.asked - cells.answered, cells.answered], axis=1)
 
 
-def read_answers(read: Readings) -> np.ndarray:
+def _read_answers(read: Readings) -> np.ndarray:
     """Return ``[cell, column]`` confusion matrix number, odds of none, and counts."""
     return np.column_stack([read.table, read.odds, read.counts])
 
@@ -42,7 +42,7 @@ def likelihood_parts(
     """
     kind, answers = spec.observation.kind, answers_of(spec, cells)
     if cells.read is not None and not naive:
-        kind, answers = kinds.READ, read_answers(cells.read)
+        kind, answers = kinds.READ, _read_answers(cells.read)
     parts = [(kind, answers, layout.answers)]
     if layout.validity is not None:
         kind = spec.observation.kind if cells.mass.size else kinds.BINOMIAL

@@ -24,10 +24,35 @@ _PLACES = _SAMPLED + len(expansion.KNOWN)
 _GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
 
 
-class LogLikelihood(Op):
-    """Log-likelihood of all cells, and its gradients (`polbayes.fit.density.kernel.evaluate`)."""
+class _Operation(Op):
+    """An operation with a rule for the shapes of its outputs."""
 
-    __props__ = ()
+    __props__: tuple[str, ...] = ()
+
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
+        """Return the shapes of the outputs from those of the inputs."""
+        raise NotImplementedError
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        """Return the slopes by the inputs from those by the outputs."""
+        raise NotImplementedError
+
+    def infer_shape(self, *call: Any) -> list[Any]:
+        """Apply the rule; PyTensor passes the shapes last, before version 3 the graph first."""
+        return self.shapes_from(call[-1])
+
+    if not hasattr(Op, "pullback"):  # PyTensor before version 3
+
+        def L_op(  # noqa: N802
+            self, inputs: Any, outputs: Any, output_grads: Any
+        ) -> list[Variable]:
+            """Pull the slopes back."""
+            found: list[Variable] = self.pullback(inputs, outputs, output_grads)
+            return found
+
+
+class LogLikelihood(_Operation):
+    """Log-likelihood of all cells, and its gradients (`polbayes.fit.density.kernel.evaluate`)."""
 
     def make_node(self, *inputs: Any) -> Apply:
         """Take the arguments of `evaluate`."""
@@ -41,7 +66,7 @@ class LogLikelihood(Op):
         for output, value in zip(outputs, (np.asarray(total), *slopes), strict=True):
             output[0] = value
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the gradients the lengths of the variables."""
         return [(), *shapes[:3]]
 
@@ -49,11 +74,9 @@ class LogLikelihood(Op):
         """Declare the log-likelihood as differentiable by effects, gaps and confusion."""
         return [[position < 3, *[False] * 3] for position in range(len(node.inputs))]
 
-    def L_op(  # noqa: N802 (PyTensor's name)
-        self, inputs: Any, outputs: Any, output_grads: Any
-    ) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         """Use the slopes computed with the value."""
-        slope = output_grads[0]
+        slope = cotangents[0]
         constant = [DisconnectedType()() for _ in inputs[3:]]
         return [*(slope * of for of in outputs[1:]), *constant]
 
@@ -63,10 +86,8 @@ def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
     return kernel.evaluate_arrays, source_of(scores, shifts, kernel)
 
 
-class Effects(Op):
+class Effects(_Operation):
     """All effects, and the density of their coordinates (`polbayes.fit.density.expansion`)."""
-
-    __props__ = ()
 
     def make_node(self, *inputs: Any) -> Apply:
         """Take the arguments of `expand`."""
@@ -76,7 +97,7 @@ class Effects(Op):
         """Compute the outputs outside of a numba-compiled graph."""
         outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the effects the length of the groups plus the copies of scales."""
         return [(shapes[_GROUP][0] + shapes[_COPIED][0],), ()]
 
@@ -84,22 +105,18 @@ class Effects(Op):
         """Declare the sampled arguments as differentiable."""
         return [[position < _SAMPLED] * 2 for position in range(len(node.inputs))]
 
-    def L_op(  # noqa: N802 (PyTensor's name)
-        self, inputs: Any, outputs: Any, output_grads: Any
-    ) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         """Pull the slopes back."""
         slopes = [
             slope.zeros_like() if isinstance(grad.type, DisconnectedType) else grad
-            for slope, grad in zip(outputs, output_grads, strict=True)
+            for slope, grad in zip(outputs, cotangents, strict=True)
         ]
         found: Any = EffectsSlopes()(*inputs, *slopes)
         return [*found, *(DisconnectedType()() for _ in inputs[_SAMPLED:])]
 
 
-class EffectsSlopes(Op):
+class EffectsSlopes(_Operation):
     """Slopes of `Effects`: see `polbayes.fit.density.expansion.pull_back`."""
-
-    __props__ = ()
 
     def make_node(self, *inputs: Any) -> Apply:
         """Take the arguments of `pull_back`."""
@@ -112,7 +129,7 @@ class EffectsSlopes(Op):
         for output, value in zip(outputs, expansion.pull_back(*inputs), strict=True):
             output[0] = value
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the slopes the lengths of the variables."""
         return shapes[:_SAMPLED]
 
@@ -127,7 +144,7 @@ def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
     return expansion.pull_back, source_of(expansion)
 
 
-class Confusion(Op):
+class Confusion(_Operation):
     """Confusion matrices: see `polbayes.fit.coder_errors.confusion.expand`."""
 
     __props__ = ("tables", "points", "bins")
@@ -148,16 +165,14 @@ class Confusion(Op):
         """Compute the output outside of a numba-compiled graph."""
         outputs[0][0] = confusion.expand(inputs[0], *self.sizes)
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Depends on the sizes only."""
         readings = self.points * self.bins
         return [(pt.constant((self.tables + 1) * (self.points + 1) * readings),)]
 
-    def L_op(  # noqa: N802 (PyTensor's name)
-        self, inputs: Any, outputs: Any, output_grads: Any
-    ) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         """Pull the slopes back."""
-        found: Any = ConfusionSlopes(*self.sizes)(*inputs, *output_grads)
+        found: Any = ConfusionSlopes(*self.sizes)(*inputs, *cotangents)
         return [found]
 
 
@@ -168,7 +183,7 @@ class ConfusionSlopes(Confusion):
         """Compute the output outside of a numba-compiled graph."""
         outputs[0][0] = confusion.pull_back(inputs[0], *self.sizes, inputs[1])
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: list[Any]) -> list[Any]:
+    def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the slopes the length of the variables."""
         return shapes[:1]
 

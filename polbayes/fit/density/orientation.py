@@ -7,12 +7,14 @@ A model known to be right of the middle, the anchor, selects one of the two.
 import numpy as np
 
 from polbayes.fit.density.layout import Layout
-from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import by_item
 
 # Rough factor from the proportion agreeing minus the proportion disagreeing to the predictor.
 _UNIT = 2.0
+# Enough for the gaps of a table to settle to within some per cent.
+_FILLINGS = 30
 
 
 def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
@@ -35,12 +37,16 @@ def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarra
 
     If all were 0, so would be the slope of theta, and the search would not move. On each
     dimension they are the items' part of the first pair of singular vectors of the table of mean
-    keyed answers by model and item, centred by item.
+    keyed answers by model and item, centred by item. The models of one random walk are one row:
+    items that were asked at different times have nothing else in common.
     """
     frame = cells.frame
-    answers = frame.assign(score=_scores(cells) * frame["keying"].to_numpy(dtype=float))
-    table = answers.pivot_table("score", "model", "item", observed=True)
-    table = (table - table.mean()).fillna(0.0)
+    walks = [g.factors[:-1] for g in spec.parts["theta"].groups if g.walk]
+    row = levels(frame, walks[0] if walks and walks[0] else ["model"])[0]
+    score = _scores(cells) * frame["keying"].to_numpy(dtype=float)
+    answers = frame.assign(score=score, row=row)
+    table = answers.pivot_table("score", "row", "item", observed=True)
+    table = table - table.mean()
     dimension = frame.drop_duplicates("item").set_index("item")["dimension"]
     block = next(
         b for b in layout.blocks if b.part == "discrimination" and b.group and by_item(b.group.term)
@@ -50,10 +56,22 @@ def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarra
     start = np.zeros(layout.blocks[-1].stop)
     for name, anchor in spec.anchors.items():
         here = table.loc[:, dimension[table.columns].to_numpy() == name]
-        left, size, right = np.linalg.svd(here.to_numpy(), full_matrices=False)
-        side = np.sign(left[here.index.get_loc(anchor), 0]) or 1.0
-        start[[at[item] for item in here]] = _UNIT * side * right[0] * size[0] / np.sqrt(len(here))
+        left, size, right = _first_pair(here.to_numpy())
+        side = np.sign(left[here.index.get_loc(row[(frame["model"] == anchor).argmax()])]) or 1.0
+        start[[at[item] for item in here]] = _UNIT * side * right * size / np.sqrt(len(here))
     return start
+
+
+def _first_pair(table: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the first singular vectors and value of a table with gaps, filled from themselves."""
+    known, filled = np.isfinite(table), np.nan_to_num(table)
+    for _ in range(_FILLINGS):
+        left, size, right = np.linalg.svd(filled, full_matrices=False)
+        guess = size[0] * np.outer(left[:, 0], right[0])
+        if known.all():
+            break
+        filled = np.where(known, table, guess)
+    return left[:, 0], float(size[0]), right[0]
 
 
 def _scores(cells: Cells) -> np.ndarray:

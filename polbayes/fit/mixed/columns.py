@@ -42,7 +42,7 @@ def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.Dat
     frame = to_frame(data, sorted(({*needed(spec), *sources} & numeric) | {"status"}))
     frame = frame[frame["status"] != NOT_ASKED]
     if spec.table is not None:
-        frame = join_table(frame, Path(spec.table).expanduser())
+        frame = _join_table(frame, Path(spec.table).expanduser())
     frame = _with_features(frame, {*needed(spec), *sources}, spec)
     for name in sorted(needed(spec)):
         if name not in frame:
@@ -121,7 +121,7 @@ def _unknown_response(frame: pd.DataFrame, spec: MixedSpec, numeric: set[str]) -
     return unknown("response", spec.response, known, where="analysis.response")
 
 
-def join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _join_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Join the columns of a user's table to the cells."""
     if not path.is_file():
         raise UserError(f"analysis.table: {path}: no such file.")

@@ -227,7 +227,7 @@ Density = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def _log_prior(model: MixedModel) -> Density:
     """Return the log prior density of log sigma and log tau."""
-    residual = model.bambi.components["sigma"].prior
+    residual = model.parameters["sigma"].prior
     spread = None
     if model.groups:
         term = model.mean.group_specific_terms[model.groups[0].variable]

@@ -56,13 +56,30 @@ class MixedModel:
     @property
     def mean(self) -> Any:
         """Bambi's component of the mean."""
-        return self.bambi.components[self.bambi.family.likelihood.parent]
+        return _mean(self.bambi)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Bambi's components: the mean and the other parameters of the family."""
+        return _parameters(self.bambi)
 
     @property
     def matrix(self) -> np.ndarray:
         """``[row, coefficient]`` the predictors, without the intercept and not centred."""
         columns = [term.data for term in self.mean.common_terms.values()]
         return np.column_stack(columns) if columns else np.empty((len(self.bambi.data), 0))
+
+
+def _parameters(model: Any) -> Mapping[str, Any]:
+    """Return Bambi's parameters of a model, which were components before version 0.21."""
+    found: Mapping[str, Any] = (
+        model.parameters if hasattr(model, "parameters") else model.components
+    )
+    return found
+
+
+def _mean(model: Any) -> Any:
+    return _parameters(model)[model.family.likelihood.parent]
 
 
 def build(rows: Rows, spec: MixedSpec) -> MixedModel:
@@ -162,7 +179,7 @@ def _set_group_priors(model: Any, spec: MixedSpec) -> None:
     import bambi
 
     priors = {}
-    mean = model.components[model.family.likelihood.parent]
+    mean = _mean(model)
     for name, term in mean.group_specific_terms.items():
         number = _group_number(name)
         prior = spec.prior(spec.formula.groups[number].name, "sd")
@@ -177,7 +194,7 @@ def _group_number(name: str) -> int:
 
 
 def _named(model: Any, spec: MixedSpec, points: tuple[str, ...]) -> MixedModel:
-    mean = model.components[model.family.likelihood.parent]
+    mean = _mean(model)
     common = tuple(
         Coefficients(term.name, _coefficient_names(term.name, term.coords, term.data))
         for term in mean.common_terms.values()

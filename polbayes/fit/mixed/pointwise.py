@@ -17,7 +17,7 @@ from polbayes.fit.mixed.fit import checked_strata
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
-from polbayes.fit.posterior.loo import AT_ONCE, Loo, left_out
+from polbayes.fit.posterior.loo import Loo, left_out
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,14 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
     return np.unique(answers, return_inverse=True)[1].astype(float)
 
 
-def leave_out_rows(
-    data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset, *, at_once: int = AT_ONCE
-) -> Loo:
+def leave_out_rows(data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset) -> Loo:
     """Compute PSIS-LOO of every row of a mixed model."""
     parts = []
     for name, rows in checked_strata(data, spec):
         own = posterior if spec.by is None else posterior.sel({spec.by: name})
         likelihood = pointwise(rows, spec, own)
         size, chains = len(likelihood.answers), posterior.sizes["chain"]
-        found = left_out(likelihood.log_likelihood, size, chains=chains, at_once=at_once)
+        found = left_out(likelihood.log_likelihood, size, chains=chains)
         parts.append(_labelled(rows).assign(**found))
     return Loo("answers", pd.concat(parts, ignore_index=True).assign(integrated=False))
 

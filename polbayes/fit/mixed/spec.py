@@ -87,6 +87,11 @@ def parse_mixed(config: AnalysisConfig, features: FeatureConfig | None = None) -
             "analysis.anchor: an anchor is for the ideology model, whose discriminations may then "
             "have either sign; a mixed model has none."
         )
+    if config.reference:
+        raise UserError(
+            "analysis.reference: is for the ideology model, which estimates positions; a mixed "
+            "model has none."
+        )
     if config.misclassification is not None:
         raise UserError(
             "analysis.misclassification: is for the ideology model; a mixed model takes what a "

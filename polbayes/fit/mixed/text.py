@@ -42,10 +42,10 @@ def prior_lines(spec: MixedSpec, model: MixedModel, *, answered: bool) -> list[s
             for n, text in _each(prior, group.terms)
         ]
     for theirs, ours in (("sigma", "σ"), ("kappa", "φ")):
-        if theirs in model.bambi.components:
-            lines.append(f"{ours} ~ {_shown(model.bambi.components[theirs].prior)}")
+        if theirs in model.parameters:
+            lines.append(f"{ours} ~ {_shown(model.parameters[theirs].prior)}")
     if spec.distribution.ordinal:
-        prior = model.bambi.components["threshold"].prior
+        prior = model.parameters["threshold"].prior
         names = [f"c[{k + 1}]" for k in range(len(model.points) - 1)]
         lines += [f"{n} ~ {text}, in increasing order" for n, text in _each(prior, names)]
     if spec.distribution.normal and not answered:

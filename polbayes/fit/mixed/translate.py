@@ -90,9 +90,9 @@ def _level(model: MixedModel, values: Mapping[str, np.ndarray]) -> tuple[_Step, 
     """Return the step of the intercept or the thresholds; None if their prior is not normal."""
     if model.intercept:
         step = _step(values["Intercept"], 1.0, model.mean.intercept_term.prior)
-    elif "threshold" in model.bambi.components:
+    elif "threshold" in model.parameters:
         # Thresholds are compared with the predictor, and move with it.
-        step = _step(values["threshold"], -1.0, model.bambi.components["threshold"].prior)
+        step = _step(values["threshold"], -1.0, model.parameters["threshold"].prior)
     else:
         return ()
     return None if step is None else (step,)

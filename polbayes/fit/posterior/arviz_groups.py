@@ -4,35 +4,33 @@ import numpy as np
 import xarray as xr
 
 from polbayes.fit.density.model import Built
-from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
+from polbayes.fit.posterior.loo import Loo
+from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.posterior.predictive import Answers, observed_answers, replicates
 
-# Values in each group, and draws: with more cells fewer draws are kept, and below these none.
-_MOST, _LEAST_DRAWS = 2_000_000, 100
+# With fewer draws there are no groups.
+_LEAST_DRAWS = 100
 
 
-def arviz_groups(built: Built, drawn: xr.Dataset, *, seed: int) -> dict[str, xr.Dataset]:
+def arviz_groups(built: Built, drawn: xr.Dataset, loo: Loo, *, seed: int) -> dict[str, xr.Dataset]:
     """Return ``log_likelihood``, ``posterior_predictive`` and ``observed_data`` over ``cell``.
 
     The log-likelihood is of the ``answers`` of a cell, with effects of that cell alone integrated
-    out; ``agreement`` is the share that agrees less the share that disagrees, observed and drawn
-    from the model. Draws are thinned where all of them would not fit; where few would, there are no
-    groups.
+    out, as `loo` has it; ``agreement`` is the share that agrees less the share that disagrees,
+    observed and drawn from the model. Draws are thinned where all of them would not fit; where few
+    would, there are no groups.
     """
-    part = likelihoods(built)["answers"]
+    kept = drawn.isel(draw=slice(None, None, loo.step))
     chains, draws = drawn.sizes["chain"], drawn.sizes["draw"]
-    step = max(1, -(-draws * chains * len(part.at) // _MOST))
-    kept = drawn.isel(draw=slice(None, None, step))
-    if not len(part.at) or chains * kept.sizes["draw"] < min(_LEAST_DRAWS, chains * draws):
+    few = chains * kept.sizes["draw"] < min(_LEAST_DRAWS, chains * draws)
+    if loo.thinned is None or loo.cells.empty or few:
         return {}
-    matrices, shape = draws_of(kept), (chains, kept.sizes["draw"], len(part.at))
-    values = log_likelihood(part, matrices, slice(None)).T
-    drawn_again = [_agreement(a)[part.at] for a in replicates(built, matrices, seed=seed)]
-    frame = built.cells.frame.iloc[part.at]
+    at, shape = built.cells.every.answered > 0, loo.thinned.shape
+    drawn_again = [_agreement(a)[at] for a in replicates(built, draws_of(kept), seed=seed)]
     labels = {
-        name: ("cell", frame[name].astype(str).to_numpy(dtype=object))
+        name: ("cell", loo.cells[name].astype(str).to_numpy(dtype=object))
         for name in ("model", "item", "variant", "prefix")
-        if name in frame
+        if name in loo.cells
     }
     dims = ("chain", "draw", "cell")
     coords = {"chain": kept["chain"].values, "draw": kept["draw"].values, **labels}
@@ -40,9 +38,9 @@ def arviz_groups(built: Built, drawn: xr.Dataset, *, seed: int) -> dict[str, xr.
     def group(name: str, found: np.ndarray) -> xr.Dataset:
         return xr.Dataset({name: (dims, found.reshape(shape).astype(np.float32))}, coords)
 
-    observed = _agreement(observed_answers(built.cells))[part.at]
+    observed = _agreement(observed_answers(built.cells))[at]
     return {
-        "log_likelihood": group("answers", values),
+        "log_likelihood": group("answers", loo.thinned),
         "posterior_predictive": group("agreement", np.stack(drawn_again)),
         "observed_data": xr.Dataset({"agreement": ("cell", observed)}, labels),
     }

@@ -34,8 +34,19 @@ def read_coefficients(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
         part, group, varying, level = zip(*rows, strict=True)
         labels = [f"{p}: {g} [{x}]" + (f" {v}" if v else "") for p, g, v, x in rows]
         beside = {"part": part, "group": group, "varying": varying, "group_name": level}
-        values = drawn["effects"].to_numpy()[..., positions]
+        values = _walked(built, drawn["effects"].to_numpy())[..., positions]
         out["group_effect"] = _array(values, "group_level", labels, beside)
+    return out
+
+
+def _walked(built: Built, effects: np.ndarray) -> np.ndarray:
+    """Replace the steps of random walks, on the last axis, by their sums."""
+    out = effects.copy()
+    for block in built.layout.blocks:
+        if block.group is not None and block.group.first is not None:
+            total = np.cumsum(effects[..., block.start : block.stop], axis=-1)
+            before = np.concatenate([np.zeros_like(total[..., :1]), total], axis=-1)
+            out[..., block.start : block.stop] = total - before[..., block.group.first]
     return out
 
 

@@ -17,7 +17,7 @@ ERRORS = ("se_bias", "se_theta", "se_bias_relative", "se_theta_relative")
 MEASURES = (*COEFFICIENTS, *ERRORS)
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 # The predictor's name for the effects of each number of the plan.
-FACET_OF = {"items": "item", "wordings": "variant", "prefixes": "prefix", "runs": RUN}
+_FACET_OF = {"items": "item", "wordings": "variant", "prefixes": "prefix", "runs": RUN}
 # Enough for the intervals of some thousand designs.
 _MOST_DRAWS = 1000
 _USUAL = {
@@ -130,7 +130,7 @@ def varied(scores: Scores, study: Study) -> tuple[str, ...]:
     the same in every run.
     """
     there = frozenset().union(*(s.facets for s in scores.sources[:-1] if s.planned))
-    known = [n for n in ("items", "wordings", "prefixes") if FACET_OF[n] in there]
+    known = [n for n in ("items", "wordings", "prefixes") if _FACET_OF[n] in there]
     if scores.fixed_prefixes:
         known = [n for n in known if n != "prefixes"]
     return tuple(n for n in known if study.levels[n] > 1) + (("runs",) if study.repeatable else ())

@@ -14,8 +14,10 @@ from polbayes.fit.posterior.d_study import d_study, reliability
 from polbayes.fit.posterior.generalizability import scores_of
 from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
+from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
 from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.reference import reference_models
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
@@ -41,6 +43,9 @@ def derived_quantities(
     correlation = correlations(posterior, level=level, concentration=_concentration(spec))
     if len(correlation):
         tables["correlation"] = correlation
+    if spec.reference:
+        known = reference_models(cells, spec.reference)
+        tables |= reference_tables(posterior, cells, known, level=level)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

@@ -21,6 +21,7 @@ from polbayes.fit.posterior.pointwise import (
     likelihoods,
     log_likelihood,
 )
+from polbayes.fit.sampling.importance import pareto_smoothed
 from polbayes.fit.spec.cells import Cells
 
 # Above this tail shape of the weights, importance sampling with the usual numbers of draws does
@@ -40,8 +41,13 @@ _FOR_EFFICIENCY = 200
 # More cells than this are sampled: sums are estimated, and their standard errors say so.
 MOST_CELLS = 100_000
 
+# Number of log-likelihoods of answers to keep, in evenly thinned draws, for `posterior.nc`.
+KEPT = 2_000_000
+
 # Gives ``[cell, draw]`` the log-likelihoods of some of the cells.
 LogLikelihood = Callable[["slice | np.ndarray"], np.ndarray]
+# Receives each chunk of them, with its cells.
+Reader = Callable[[slice, np.ndarray], None]
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,12 @@ class Loo:
     # raises it), pareto_k and integrated (whether an effect of this cell alone was integrated out).
     # Where cells were sampled, stands_for: how many of all cells there are for each of these.
     cells: pd.DataFrame
+    # Of the log-likelihoods that it rests on: ``[chain, draw]`` their sum over cells, and of the
+    # answers ``[chain, draw, cell]`` themselves at every `step`-th draw. None where cells were
+    # sampled, and in what is read from a table.
+    total: np.ndarray | None = None
+    thinned: np.ndarray | None = None
+    step: int = 1
 
     @property
     def times(self) -> float:
@@ -125,50 +137,73 @@ def leave_one_out(
     built: Built,
     drawn: xr.Dataset,
     *,
-    integrate: bool = True,
     at_once: int = AT_ONCE,
     most: int = MOST_CELLS,
+    kept: int = KEPT,
 ) -> list[Loo]:
     """Compute PSIS-LOO of every cell, or of so many at most, for each likelihood of a model.
 
-    If `integrate` is true, effects that enter only one cell are integrated out first (Merkle,
-    Furr and Rabe-Hesketh 2019): without the cell, the data say nothing about its effect.
+    Effects that enter only one cell are integrated out first (Merkle, Furr and Rabe-Hesketh 2019):
+    without the cell, the data say nothing about its effect. `kept` limits `Loo.thinned`.
     """
     draws = draws_of(drawn)
     chains = drawn.sizes["chain"]
     return [
-        _of_part(part, draws, built.cells.every, chains=chains, at_once=at_once)
-        for part in likelihoods(built, integrate=integrate, single=True, most=most).values()
+        _of_part(part, draws, built.cells.every, chains=chains, at_once=at_once, kept=kept)
+        for part in likelihoods(built, single=True, most=most).values()
     ]
 
 
-def _of_part(part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_once: int) -> Loo:
+def _of_part(
+    part: Likelihood, draws: Draws, cells: Cells, *, chains: int, at_once: int, kept: int
+) -> Loo:
+    size, count = len(part.at), len(draws.effects)
+    step = max(1, -(-count * size // kept))
+    every = np.arange(count).reshape(chains, -1)
+    chosen = every[:, ::step] if part.part == "answers" else every[:, :0]
+    total, thinned = np.zeros(count), np.empty((*chosen.shape, size), dtype=np.float32)
+
+    def read(here: slice, logp: np.ndarray) -> None:
+        np.add(total, logp.sum(axis=0), out=total)
+        thinned[:, :, here] = logp.T[chosen]
+
     logp = partial(log_likelihood, part, draws)
-    columns = left_out(logp, len(part.at), chains=chains, at_once=at_once)
+    columns = left_out(logp, size, chains=chains, at_once=at_once, read=read)
     frame = cells.frame.iloc[part.at].reset_index(drop=True)
     observed = observations(cells, part.part, part.at)
     counts = cells.asked if part.part == "validity" else cells.answered
     frame = frame.assign(observed=observed, n=counts[part.at].astype(int), **columns)
-    if part.of > len(part.at):
-        frame = frame.assign(stands_for=part.of / len(part.at))
-    return Loo(part.part, frame.assign(integrated=part.integrated))
+    if part.of > size:
+        frame = frame.assign(stands_for=part.of / size, integrated=part.integrated)
+        return Loo(part.part, frame)
+    frame = frame.assign(integrated=part.integrated)
+    return Loo(part.part, frame, total.reshape(chains, -1), thinned, step)
 
 
 def left_out(
-    logp: LogLikelihood, size: int, *, chains: int, at_once: int = AT_ONCE
+    logp: LogLikelihood,
+    size: int,
+    *,
+    chains: int,
+    at_once: int = AT_ONCE,
+    read: Reader | None = None,
 ) -> dict[str, np.ndarray]:
     """Leave out each of some independent observations, in chunks of log-likelihoods.
 
-    Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``; see `Loo`.
+    `read` is called with each chunk. Returns ``elpd``, ``p_loo`` and ``pareto_k``, each ``[cell]``;
+    see `Loo`.
     """
     few = logp(np.unique(np.linspace(0, size - 1, _FOR_EFFICIENCY).astype(int)))
     efficiency, step = _efficiency(few, chains), max(at_once // few.shape[1], 1)
     columns = {name: np.empty(size) for name in ("elpd", "p_loo", "pareto_k")}
     for start in range(0, size, step):
         here = slice(start, min(start + step, size))
-        found = psis_loo(logp(here), efficiency=efficiency)
-        for name, values in zip(columns, found, strict=True):
-            columns[name][here] = values
+        values = logp(here)
+        if read is not None:
+            read(here, values)
+        found = psis_loo(values, efficiency=efficiency)
+        for name, column in zip(columns, found, strict=True):
+            columns[name][here] = column
     return columns
 
 
@@ -189,13 +224,13 @@ def observations(cells: Cells, part: str, at: np.ndarray) -> np.ndarray:
 
 def _efficiency(logp: np.ndarray, chains: int) -> float:
     """Return the mean relative efficiency of draws for likelihoods ``[cell, draw]``."""
-    import arviz as az
+    from arviz_stats.base import array_stats
 
     logp = logp[np.ptp(logp, axis=1) > _CONSTANT]
     if not len(logp):
         return 1.0
     likelihood = np.exp(logp - logp.max(axis=1, keepdims=True)).reshape(len(logp), chains, -1)
-    found = np.array([az.ess(one, method="mean") for one in likelihood]) / logp.shape[1]
+    found = np.asarray(array_stats.ess(likelihood, method="mean", relative=True))
     found = found[np.isfinite(found)]  # undefined if a chain does not move
     return float(found.mean()) if len(found) else 1.0
 
@@ -212,15 +247,12 @@ def psis_loo(
 
     `efficiency` is effective draws divided by draws, which sets how much of the tail is smoothed.
     """
-    import arviz as az
-
-    with np.errstate(all="ignore"):  # tails of equal weights divide by 0; their k is set below
-        weights, k = az.psislw(-logp, reff=efficiency)
+    weights, k = pareto_smoothed(-logp, efficiency=efficiency)
     elpd = _log_sum(weights + logp)
     lppd = _log_sum(logp) - np.log(logp.shape[1])
     constant = np.ptp(logp, axis=1) <= _CONSTANT
     # Weights that are all the same have every moment.
-    k = np.where(constant, 0.0, np.asarray(k, dtype=float))
+    k = np.where(constant, 0.0, k)
     return np.where(constant, lppd, elpd), np.where(constant, 0.0, lppd - elpd), k
 
 

@@ -22,7 +22,7 @@ from polbayes.fit.posterior.coefficients import read_coefficients
 from polbayes.fit.posterior.lean import lean
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import Cells, levels
-from polbayes.fit.spec.centring import part_variables
+from polbayes.fit.spec.centring import theta_variables
 from polbayes.fit.spec.spec import POSITIONS
 
 
@@ -187,7 +187,7 @@ def _of_part(built: Built, name: str) -> Gathering:
 def _by_instrument(built: Built) -> bool:
     """Whether theta differs between several instruments."""
     frame = built.cells.frame
-    named = "instrument" in part_variables(built.spec, "theta")
+    named = "instrument" in theta_variables(built.spec)
     return named and frame["instrument"].nunique() > 1
 
 

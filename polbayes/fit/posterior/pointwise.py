@@ -130,7 +130,7 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
     own_scale = np.zeros((len(index), len(built.layout.scales)))
     for block in built.layout.blocks:
         group = block.group
-        if group is None or group.matrix is not None or group.term.heavy:
+        if group is None or group.matrix is not None or group.term.heavy or group.term.walk:
             continue
         others = np.full(block.size, np.inf)
         if group.centred_in is not None:

@@ -7,12 +7,15 @@ parameters: coefficients, standard deviations, correlations, distances of the cu
 degrees of freedom. The distribution of effects given their standard deviation is part of the model.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from polbayes.fit.density.model import Built, correlation_name
 from polbayes.fit.density.prior_densities import correlation_prior, priors_of
+from polbayes.fit.posterior.loo import Loo
 from polbayes.fit.posterior.pointwise import draws_of, likelihoods, log_likelihood
 from polbayes.fit.spec.priors import log_density
 
@@ -20,7 +23,7 @@ from polbayes.fit.spec.priors import log_density
 MEASURES = ("theta", "theta_asked", "lean", "decisiveness", "acquiescence")
 _DRAWS = 1000
 # Sensitivities from this value are flagged (the threshold of Kallioinen et al.).
-THRESHOLD = 0.05
+_THRESHOLD = 0.05
 # Interpretation, by sensitivity to the prior and to the likelihood.
 WEAK, CONFLICT, NONE = "prior", "conflict", ""
 # Number of cells whose log-likelihoods are in memory at once.
@@ -52,21 +55,26 @@ def _log_determinant(correlations: np.ndarray) -> np.ndarray:
     return np.asarray(np.log1p(-(np.reshape(correlations, correlations.shape[:2]) ** 2)))
 
 
-def log_likelihood_of(built: Built, drawn: xr.Dataset) -> np.ndarray:
-    """Return ``[chain, draw]`` the log-likelihood of all answers.
+def log_likelihood_of(built: Built, drawn: xr.Dataset, part: str) -> np.ndarray:
+    """Return ``[chain, draw]`` the log-likelihood of all answers, or of whether they were usable.
 
     Effects that enter only one cell are integrated out.
     """
-    draws = draws_of(drawn)
+    draws, likelihood = draws_of(drawn), likelihoods(built)[part]
     total = np.zeros(len(draws.effects))
-    for part in likelihoods(built).values():
-        for first in range(0, len(part.at), _CHUNK):
-            total += log_likelihood(part, draws, slice(first, first + _CHUNK)).sum(axis=0)
+    for first in range(0, len(likelihood.at), _CHUNK):
+        total += log_likelihood(likelihood, draws, slice(first, first + _CHUNK)).sum(axis=0)
     return total.reshape(drawn.sizes["chain"], drawn.sizes["draw"])
 
 
-def power_scaling(built: Built, drawn: xr.Dataset, posterior: xr.Dataset) -> pd.DataFrame:
-    """Compute the sensitivity of each headline quantity to prior and likelihood."""
+def power_scaling(
+    built: Built, drawn: xr.Dataset, posterior: xr.Dataset, loos: Iterable[Loo]
+) -> pd.DataFrame:
+    """Compute the sensitivity of each headline quantity to prior and likelihood.
+
+    The log-likelihoods are those of `loos`; only where these rest on a sample of the cells are they
+    computed here.
+    """
     step = max(1, drawn.sizes["chain"] * drawn.sizes["draw"] // _DRAWS)
     some = drawn.isel(draw=slice(None, None, step))
     rows, values = [], []
@@ -83,7 +91,11 @@ def power_scaling(built: Built, drawn: xr.Dataset, posterior: xr.Dataset) -> pd.
     table = pd.DataFrame(rows, columns=["measure", "model", "dimension"])
     every = np.stack(values, axis=-1)
     table["prior"] = _sensitivity(every, log_prior(built, some))
-    table["likelihood"] = _sensitivity(every, log_likelihood_of(built, some))
+    logp = [
+        log_likelihood_of(built, some, one.part) if one.total is None else one.total[:, ::step]
+        for one in loos
+    ]
+    table["likelihood"] = _sensitivity(every, np.sum(logp, axis=0))
     pairs = zip(table["prior"], table["likelihood"], strict=True)
     return table.assign(diagnosis=[_diagnosis(*pair) for pair in pairs])
 
@@ -102,6 +114,6 @@ def _sensitivity(values: np.ndarray, logp: np.ndarray) -> np.ndarray:
 
 
 def _diagnosis(prior: float, likelihood: float) -> str:
-    if prior < THRESHOLD:
+    if prior < _THRESHOLD:
         return NONE
-    return CONFLICT if likelihood >= THRESHOLD else WEAK
+    return CONFLICT if likelihood >= _THRESHOLD else WEAK

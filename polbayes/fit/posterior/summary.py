@@ -66,14 +66,14 @@ def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
 def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the probability that one model is left of another, for every ordered pair."""
     theta = positions(posterior)
+    names = theta["model"].values
     rows = []
     for dimension in theta["dimension"].values:
-        values = theta.sel(dimension=dimension).stack(sample=_DRAW)
-        for a in theta["model"].values:
-            for b in theta["model"].values:
-                if a != b:
-                    p = float((values.sel(model=a) < values.sel(model=b)).mean())
-                    rows.append((a, b, dimension, p))
+        values = theta.sel(dimension=dimension).transpose(*_DRAW, "model").to_numpy()
+        draws = values.reshape(-1, len(names))
+        for k, a in enumerate(names):
+            p_left = (draws[:, [k]] < draws).mean(axis=0)
+            rows += [(a, b, dimension, float(p_left[n])) for n, b in enumerate(names) if n != k]
     return pd.DataFrame(rows, columns=["model_a", "model_b", "dimension", "p_left"])
 
 

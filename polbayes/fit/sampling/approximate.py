@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import xarray as xr
-from arviz import psislw
 from pymc.blocking import DictToArrayBijection, RaveledVars
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.fit.sampling.importance import pareto_smoothed
 
 
 def approximate(
@@ -51,7 +51,7 @@ def approximate(
     stats = xr.Dataset(
         {
             "diverging": (("chain", "draw"), np.zeros(shape, dtype=bool)),
-            "pareto_k": float(psislw(ratios)[1]),
+            "pareto_k": float(pareto_smoothed(ratios[None])[1][0]),
         }
     )
     return posterior, stats

@@ -89,7 +89,7 @@ def convergence_table(
     posterior: xr.Dataset, names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
 ) -> pd.DataFrame:
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
-    import arviz as az
+    from arviz_stats.base import array_stats
 
     rows: list[tuple[str, float, float, float]] = []
     for name in names:
@@ -106,9 +106,9 @@ def convergence_table(
             rows.append(
                 (
                     f"{name}[{where}]" if where else name,
-                    float(az.rhat(draws)),
-                    float(az.ess(draws, method="bulk")),
-                    float(az.ess(draws, method="tail")),
+                    float(array_stats.rhat(draws, method="rank")),
+                    float(array_stats.ess(draws, method="bulk")),
+                    float(array_stats.ess(draws, method="tail", prob=(0.05, 0.95))),
                 )
             )
     table = pd.DataFrame(rows, columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])

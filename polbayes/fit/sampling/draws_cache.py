@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from polbayes.data.files import replacing
+from polbayes.data.groups import write_groups
 from polbayes.data.provenance import digest
 from polbayes.fit.density.layout import Layout
 
@@ -73,8 +73,5 @@ def save_draws(path: Path, drawn: xr.Dataset, stats: xr.Dataset, made_from: str)
     drawn, stats
         See `polbayes.fit.sampling.sample.sample`.
     """
-    import arviz as az
-
     kept = drawn.assign_attrs(made_from=made_from)
-    with replacing(path) as temporary:
-        az.InferenceData(posterior=kept, sample_stats=stats).to_netcdf(str(temporary))
+    write_groups(path, {"posterior": kept, "sample_stats": stats})

@@ -4,12 +4,13 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import xarray as xr
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.data.groups import group_of
 from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
@@ -17,6 +18,8 @@ from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
 
 BACKENDS = ("nutpie", "pymc", "advi")
+
+Drawn: TypeAlias = tuple[xr.Dataset, xr.Dataset]  # posterior and statistics: see `sample`
 
 
 def check_sampler(config: SamplerConfig) -> None:
@@ -30,7 +33,7 @@ def check_sampler(config: SamplerConfig) -> None:
     check_known("sampler", config.backend, known=BACKENDS, where="sampler.backend")
 
 
-def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
+def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
     """Sample the posterior with NUTS, or approximate it if the backend is ``advi``.
 
     Returns the posterior and the sampler's statistics, with dimensions ``chain, draw`` first
@@ -40,18 +43,17 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datase
         from polbayes.fit.sampling.approximate import approximate
 
         return approximate(built.model, config, seed=seed)
-    trace = _NUTS[config.backend](built, config, seed)
-    return trace.posterior, trace.sample_stats
+    return _NUTS[config.backend](built, config, seed)
 
 
-def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Any:
+def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Drawn:
     with postponed():
         compiled = compiled_density(built) or _compiled_model(built)
     return draw_with_nutpie(compiled, config, seed)
 
 
-def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
-    """Sample a model compiled for nutpie."""
+def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Drawn:
+    """Sample a model compiled for nutpie, and return what `sample` does."""
     import nutpie
 
     sampler = nutpie.sample(
@@ -66,11 +68,16 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Any:
         blocking=False,
     )
     try:
-        return sampler.wait()
+        trace = sampler.wait()
     except BaseException:
         # By default an interrupted nutpie returns the draws so far as if it had finished.
         sampler.cancel()
         raise
+    return _drawn(trace)
+
+
+def _drawn(trace: Any) -> Drawn:
+    return group_of(trace, "posterior"), group_of(trace, "sample_stats")
 
 
 def compiled_density(built: Built) -> Any:
@@ -133,7 +140,7 @@ def _compiled_model(built: Built) -> Any:
         return nutpie.compile_pymc_model(built.model, jitter_rvs=jitter)
 
 
-def _pymc(built: Built, config: SamplerConfig, seed: int) -> Any:
+def _pymc(built: Built, config: SamplerConfig, seed: int) -> Drawn:
     import pymc as pm
 
     if built.spec.observation.kind > max(COMPILED):
@@ -155,10 +162,11 @@ def _pymc(built: Built, config: SamplerConfig, seed: int) -> Any:
             compute_convergence_checks=False,
             compile_kwargs={"mode": "NUMBA"},
         )
-    if trace.posterior.sizes["draw"] < config.draws:
+    drawn = _drawn(trace)
+    if drawn[0].sizes["draw"] < config.draws:
         # PyMC also swallows interruptions.
         raise KeyboardInterrupt
-    return trace
+    return drawn
 
 
 def _has_starts(built: Built) -> bool:
@@ -166,4 +174,7 @@ def _has_starts(built: Built) -> bool:
     return any(start is not None for start in built.model.rvs_to_initial_values.values())
 
 
-_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Any]] = {"nutpie": _nutpie, "pymc": _pymc}
+_NUTS: Mapping[str, Callable[[Built, SamplerConfig, int], Drawn]] = {
+    "nutpie": _nutpie,
+    "pymc": _pymc,
+}

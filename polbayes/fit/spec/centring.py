@@ -73,7 +73,7 @@ def _units(part: str, spec: Spec, frame: pd.DataFrame, index: np.ndarray) -> np.
     """
     if spec.position(part) == "discrimination":
         names = ["dimension"]
-        if "instrument" in part_variables(spec, "theta"):
+        if "instrument" in theta_variables(spec):
             names.append("instrument")
         unit = levels(frame, names)[0]
         if refines(index, unit):
@@ -87,9 +87,9 @@ def attributes_of(frame: pd.DataFrame) -> set[str]:
     return {str(n) for n in by_model.index[by_model == 1] if frame[n].nunique() > 1}
 
 
-def part_variables(spec: Spec, part: str) -> set[str]:
-    """Return all variables in the formula of a part."""
-    formula = spec.parts[part]
+def theta_variables(spec: Spec) -> set[str]:
+    """Return all variables in the formula of theta."""
+    formula = spec.parts["theta"]
     names = {n for one in _common_sets(formula.common) for n in one}
     for group in formula.groups:
         names |= {*group.factors, *_variables(group.expr)}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from polbayes.fit.spec.formula import GroupTerm
-from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec, common_names
+from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
 # Descriptions of the parts common to all families.
@@ -50,10 +50,10 @@ def prior_lines(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> lis
             lines.append(f"{name}: coefficients of {term} ~ {spec.prior(name, term)}")
         for group in formula.groups:
             each = f", one for each {group.by}" if group.by else ""
-            lines.append(
-                f"{name}: standard deviation of {group} ~ "
-                f"{spec.prior(name, group.name, 'sd')}{each}"
-            )
+            for label in [(scale,) for scale in WALK] if group.walk else [()]:
+                of = f"the {label[0]} of " if label else ""
+                prior = spec.prior(name, group.name, *label, "sd")
+                lines.append(f"{name}: standard deviation of {of}{group} ~ {prior}{each}")
             if group.heavy:
                 nu = spec.prior(name, group.name, "nu")
                 lines.append(f"{name}: degrees of freedom of {group} ~ {nu}")
@@ -97,6 +97,10 @@ def _distribution(
     if spec.sampled_items and left_out:
         return f"    u[{_levels(group)}] is left out, as nothing was asked twice"
     line = f"    u[{_levels(group)}] ~ {normal}"
+    if group.walk:
+        before = ", ".join([*group.factors[:-1], f"{group.factors[-1]} before"])
+        first = "the first Normal(0, σ²[start])"
+        line = f"    u[{_levels(group)}] ~ Normal(u[{before}], σ²[step]), {first}"
     if bound is not None:
         line += f", {len(bound.levels)} levels"
         if bound.centred_in is not None:

@@ -5,7 +5,8 @@ The notation is that of lme4 and brms: ``(1 | g)`` is a varying intercept,
 without correlation, ``a:b`` an interaction of grouping factors, and
 ``gr(a:b, by = a)`` (brms) a separate standard deviation for every level of ``a``, and
 ``gr(a:b, dist = "student")`` (brms) effects with a t distribution, whose degrees of freedom are
-estimated.
+estimated. ``rw(a:b)`` is a random walk over the sorted values of ``b``, one for every level of
+``a`` (INLA's rw1 with replicates).
 The formula algebra itself is formulae's.
 """
 
@@ -26,6 +27,7 @@ _GR = re.compile(
     rf"gr\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*"
     rf"(,\s*by\s*=\s*(?P<by>{_NAME})\s*)?(,\s*dist\s*=\s*(?P<dist>[\"']?\w+[\"']?)\s*)?\)"
 )
+_RW = re.compile(rf"rw\(\s*(?P<factors>{_NAME}(\s*:\s*{_NAME})*)\s*\)")
 DISTRIBUTIONS = ("gaussian", "student")
 
 
@@ -38,6 +40,7 @@ class GroupTerm:
     by: str | None = None  # variable whose levels have separate standard deviations, or None
     correlated: bool = True  # whether the coefficients of `expr` are correlated (|) or not (||)
     dist: str = DISTRIBUTIONS[0]  # one of `DISTRIBUTIONS`
+    walk: bool = False  # whether the effects are the steps of random walks over the last factor
 
     @property
     def heavy(self) -> bool:
@@ -51,6 +54,8 @@ class GroupTerm:
 
     def __str__(self) -> str:
         bar = "|" if self.correlated else "||"
+        if self.walk:
+            return f"({self.expr} {bar} rw({self.name}))"
         further = [f"by = {self.by}"] if self.by else []
         further += [f"dist = {self.dist}"] if self.heavy else []
         group = f"gr({', '.join([self.name, *further])})" if further else self.name
@@ -147,8 +152,10 @@ def _group(piece: str, where: str) -> GroupTerm:
     right = piece[bar + (1 if correlated else 2) : -1].strip()
     if not expr:
         raise UserError(f"{where}: '{piece}' does not say what varies; write (1 | {right}).")
-    match = _GR.fullmatch(right)
-    if match:
+    match, walk = _GR.fullmatch(right), _RW.fullmatch(right)
+    if walk:
+        factors, by, dist = walk["factors"], None, DISTRIBUTIONS[0]
+    elif match:
         factors, by = match["factors"], match["by"]
         dist = (match["dist"] or DISTRIBUTIONS[0]).strip("\"'")
     elif _FACTORS.fullmatch(right):
@@ -156,15 +163,16 @@ def _group(piece: str, where: str) -> GroupTerm:
     else:
         raise UserError(
             f"{where}: '{right}' is not a grouping factor; write a name, names joined by ':', "
-            "gr(a:b, by = a) or gr(a:b, dist = student)."
+            "gr(a:b, by = a), gr(a:b, dist = student) or rw(a:b)."
         )
     check_known("distribution", dist, known=DISTRIBUTIONS, where=f"{where}: in '{right}'")
     names = tuple(name.strip() for name in factors.split(":"))
     if by is not None and by not in names:
         raise UserError(f"{where}: in '{right}', '{by}' must be one of the grouping factors.")
-    if dist != DISTRIBUTIONS[0] and expr != "1":
+    if expr != "1" and (walk or dist != DISTRIBUTIONS[0]):
+        what = "a random walk" if walk else "a distribution"
         raise UserError(
-            f"{where}: in '{piece}', a distribution can only be given for an intercept; write "
+            f"{where}: in '{piece}', {what} can only be given for an intercept; write "
             f"(1 | {right})."
         )
-    return GroupTerm(expr, names, by, correlated, dist)
+    return GroupTerm(expr, names, by, correlated, dist, bool(walk))

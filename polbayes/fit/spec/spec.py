@@ -73,6 +73,9 @@ _DEFAULT_PRIORS = {
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
+# Labels of the scales of a random walk: of where it starts, and of its steps.
+WALK = ("start", "step")
+
 # The term of models whose runs are copies of one answer (`polbayes.fit.spec.terms.bind`).
 COPIES = "copies"
 
@@ -112,6 +115,9 @@ class Spec:
         Settings of the coder's errors; None if it makes none.
     fixed_prefixes
         Whether the estimand covers only the prefixes asked, not a population of prefixes.
+    reference
+        Values of attributes of models by name: those of the reference
+        (`polbayes.fit.posterior.reference`).
     drops
         Whether unidentified terms are dropped, not refused.
     """
@@ -124,6 +130,7 @@ class Spec:
     anchors: Mapping[str, str] = field(default_factory=dict)
     misclassification: MisclassificationConfig | None = None
     fixed_prefixes: bool = False
+    reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
 
     @property
@@ -148,10 +155,12 @@ class Spec:
     def prior(self, part: str, *names: str) -> Prior:
         """Return the most specific prior for a quantity of a part.
 
-        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
+        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``,
+        with the label of the scale in between for a random walk.
         """
         kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
-        for key in (".".join((part, *names)), f"{part}.{kind}", kind):
+        shorter = [".".join((part, names[0], kind))] * (len(names) > 2)
+        for key in (".".join((part, *names)), *shorter, f"{part}.{kind}", kind):
             if key in self.priors:
                 return _parsed(key, self.priors[key])
         raise AssertionError(f"no default prior for {part}.{names}")
@@ -235,6 +244,9 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
+        reference={
+            name: tuple(map(str, wanted)) for name, wanted in selection(config.reference).items()
+        },
         drops=config.unidentified == "leave_out",
     )
 
@@ -287,6 +299,8 @@ def _check_prior_keys(given: Mapping[str, str], parts: Mapping[str, Formula]) ->
             f"{part}.{name}" for name in common_names(formula.common, f"analysis.parts.{part}")
         }
         known |= {f"{part}.{g.name}.{kind}" for g in formula.groups for kind in ("sd", "cor")}
+        walks = [g.name for g in formula.groups if g.walk]
+        known |= {f"{part}.{name}.{label}.sd" for name in walks for label in WALK}
         heavy = [g.name for g in formula.groups if g.heavy]
         known |= {f"{part}.nu" for _ in heavy} | {f"{part}.{name}.nu" for name in heavy}
     if "decisiveness" in parts:

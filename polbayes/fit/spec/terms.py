@@ -13,7 +13,8 @@ from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-from polbayes.fit.spec.spec import COPIES, POSITIONS, Spec
+from polbayes.fit.spec.reference import reference_models
+from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec
 
 
 class UnidentifiedError(UserError):
@@ -58,6 +59,7 @@ class BoundGroup:
     scales: tuple[str, ...]  # labels of standard deviations, one for each level of by
     answers: np.ndarray  # [level] number of answers at a level
     integrated: bool = False  # whether effects, one per cell, are integrated out
+    first: np.ndarray | None = None  # [level] first level of its random walk, if it is of one
 
     @property
     def labels(self) -> list[str]:
@@ -80,6 +82,8 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
     """Bind every part of a spec to the cells, or raise an error about an unidentified term."""
     _check_keying(spec, cells.frame)
     _check_anchors(spec, cells.frame)
+    if spec.reference:
+        reference_models(cells, spec.reference)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:
@@ -156,6 +160,9 @@ def _bind_group(
     where = f"analysis.parts.{part}"
     frame = cells.frame
     index, table = levels(frame, term.factors)
+    first = None
+    if term.walk:
+        index, table, first = walks(index, table, where=f"{where}: {term}")
     columns: tuple[str, ...] = ("Intercept",)
     matrix = None
     if term.expr != "1":
@@ -166,7 +173,9 @@ def _bind_group(
             )
         matrix, names, _ = _matrix(term.expr, frame, where)
         columns = tuple(names)
-    if matrix is None:
+    if term.walk:
+        within = None  # a start and the sum of steps from there
+    elif matrix is None:
         within = centring(part, term, spec, frame, index=index)
     else:
         own = None if common is None else common.matrix[common.index]
@@ -189,6 +198,8 @@ def _bind_group(
         scales = tuple(str(v) for v in names_by[term.by])
         if within is not None and not refines(within, scale_of):
             within = None  # effects of different scales have no meaningful mean
+    if first is not None:
+        scale_of, scales = (first < np.arange(len(table))).astype(int), WALK
     return BoundGroup(
         term=term,
         levels=table,
@@ -199,6 +210,7 @@ def _bind_group(
         scale_of=scale_of,
         scales=scales,
         answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
+        first=first,
         integrated=spec.sampled_items
         and spec.observation.counts
         and cells.read is None
@@ -206,8 +218,34 @@ def _bind_group(
         and matrix is None
         and within is None
         and not term.heavy
+        and not term.walk
         and len(table) == len(frame),
     )
+
+
+def walks(
+    index: np.ndarray, table: pd.DataFrame, *, where: str
+) -> tuple[np.ndarray, pd.DataFrame, np.ndarray]:
+    """Give every random walk a level for each time from its first to its last.
+
+    Times are the sorted values of the last factor. Returns ``[cell]`` levels, the levels by
+    walk and time, and ``[level]`` the first level of its walk.
+    """
+    *factors, last = table.columns
+    times = sorted(table[last].unique())
+    if len(times) < 2:
+        raise UserError(f"{where} needs at least two values of {last}; there is only {times[0]}.")
+    time = table[last].map({value: k for k, value in enumerate(times)}).to_numpy()
+    walk = levels(table, factors)[0] if factors else np.zeros(len(table), dtype=int)
+    names = table[factors].groupby(walk).first()
+    start = np.array([time[walk == w].min() for w in range(walk.max() + 1)])
+    length = np.array([time[walk == w].max() + 1 for w in range(len(start))]) - start
+    place = np.cumsum(length) - length
+    owner = np.repeat(np.arange(len(start)), length)
+    step = np.arange(len(owner)) - place[owner]
+    filled = names.iloc[owner].reset_index(drop=True)
+    filled[last] = [times[k] for k in start[owner] + step]
+    return (place[walk] + time - start[walk])[index], filled[list(table.columns)], place[owner]
 
 
 def _unrepeated(part: str, group: BoundGroup, cells: Cells) -> bool:

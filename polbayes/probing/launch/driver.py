@@ -1,4 +1,4 @@
-"""The launch: shards are handed to an engine, watched, begun again, and merged as they end."""
+"""The launch: shards are submitted to an engine, monitored, restarted and merged."""
 
 import secrets
 import time
@@ -19,13 +19,13 @@ from polbayes.probing.launch.rounds import Round, first_round, next_round, shard
 from polbayes.probing.launch.shard import Ended, Shard
 from polbayes.probing.work import Work
 
-# Seconds between two looks at the tasks.
+# Seconds between two checks of the tasks.
 _LOOK = 0.2
 
 
 @dataclass
 class _Task:
-    """A shard that an engine has, or is to have."""
+    """A shard that has been or will be submitted."""
 
     shard: Shard
     round: Round  # what the shard belongs to
@@ -37,7 +37,7 @@ class _Task:
 def ask_elsewhere(
     works: Sequence[Work], launcher: LauncherConfig, *, progress: bool | Literal["always"] = True
 ) -> None:
-    """Ask respondents in tasks of an engine, and merge what they answer into their journals."""
+    """Ask respondents in tasks of an engine, and merge the answers into their journals."""
     for work in works:
         absorb(work.path, work.settings, work.asking)
     with ExitStack() as stack:
@@ -56,7 +56,7 @@ def ask_elsewhere(
 
 
 def _begin(journal_dir: Path) -> str:
-    """Write down which launch is going on, so that workers of an earlier one stop."""
+    """Record the current launch, so that workers of an earlier one stop."""
     token = secrets.token_hex(8)
     path = launch_path(journal_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,23 +65,23 @@ def _begin(journal_dir: Path) -> str:
 
 
 def _leave(journal_dir: Path) -> None:
-    """Take away what the launch needed, but for logs and journals that somebody may still need."""
+    """Remove the files of the launch, except logs and journals that may still be needed."""
     stop_launch(journal_dir)
     tidy(journal_dir)
 
 
 @contextmanager
 def _stopping(engine: Engine, tasks: list[_Task], journal_dir: Path) -> Iterator[None]:
-    """Stop all tasks if the block is left early, and merge what they answered in any case."""
+    """Stop all tasks if the block is left early; merge their answers in any case."""
     try:
         yield
     except BaseException:
         if tasks:
-            say(f"probe: stopping {len(tasks)} workers; what they answered is kept")
+            say(f"probe: stopping {len(tasks)} workers; their answers are kept")
         stop_launch(journal_dir)
         engine.stop([task.handle for task in tasks])
         for task in tasks:
-            # What cannot be stopped is still written, and merged another time.
+            # Tasks that cannot be stopped still write, and are merged at the next start.
             with suppress(UserError):
                 task.round.merge(task.shard)
         raise
@@ -93,7 +93,7 @@ def _run(
     means: tuple[Engine, LauncherConfig, str],
     live: Live,
 ) -> None:
-    """Have the shards of all rounds asked, and those of the rounds that follow from them."""
+    """Run the shards of all rounds, including the rounds that follow from them."""
     engine, launcher, token = means
     waiting = deque(
         _Task(shard, one) for one in rounds for shard in shards_of(one, launcher, token)
@@ -126,7 +126,7 @@ def _size(path: Path) -> int:
 
 
 def _begun_again(task: _Task, ended: Ended, launcher: LauncherConfig) -> _Task:
-    """Return the task of a shard whose worker died."""
+    """Return the task that replaces a dead worker's."""
     died = 1 + (0 if _size(task.shard.path) > task.size else task.died)
     if died <= launcher.retries:
         return _Task(task.shard, task.round, died=died)
@@ -138,7 +138,7 @@ def _begun_again(task: _Task, ended: Ended, launcher: LauncherConfig) -> _Task:
 
 
 def _after(task: _Task, ended: Ended, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
-    """Merge a shard that has ended, and return those of a further round, if there is to be one."""
+    """Merge a finished shard, and return the shards of a further round, if any."""
     one = task.round
     one.merge(task.shard)
     one.running -= 1

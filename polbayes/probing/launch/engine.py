@@ -1,4 +1,4 @@
-"""What runs tasks: Ray, SLURM, or processes of this machine."""
+"""What runs tasks: Ray, SLURM, or local processes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,22 +10,22 @@ from polbayes.probing.launch.shard import Ended, Shard
 
 
 class Engine(Protocol):
-    """Runs `ask_shard` for shards, somewhere."""
+    """Runs `ask_shard` on shards somewhere."""
 
     def submit(self, shard: Shard) -> object:
-        """Have a shard asked, and return what stands for its task."""
+        """Submit a shard and return its task."""
         ...
 
     def ended(self, task: object) -> Ended | None:
-        """Return how a task ended; None while it has not."""
+        """Return how a task ended; None while it is running."""
         ...
 
     def stop(self, tasks: Iterable[object]) -> None:
-        """Stop tasks, and return when none of them is there any more."""
+        """Stop tasks, and return when all have gone."""
         ...
 
     def close(self) -> None:
-        """Let go of the engine."""
+        """Release the engine."""
         ...
 
 
@@ -41,7 +41,7 @@ def _submitit(launcher: LauncherConfig, folder: Path) -> Engine:
     return SubmititEngine(launcher, folder)
 
 
-# The package that an engine needs, the extra that installs it, and how the engine is made.
+# The package that an engine needs, the extra that installs it, and how to create the engine.
 _ENGINES: Mapping[str, tuple[str, str, Callable[[LauncherConfig, Path], Engine]]] = {
     "processes": ("submitit", "slurm", _submitit),
     "ray": ("ray", "ray", _ray),
@@ -65,5 +65,5 @@ def check_launcher(launcher: LauncherConfig) -> None:
 
 
 def open_engine(launcher: LauncherConfig, folder: Path) -> Engine:
-    """Make an engine ready."""
+    """Start an engine."""
     return _ENGINES[launcher.kind][2](launcher, folder)

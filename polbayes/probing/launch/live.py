@@ -1,4 +1,4 @@
-"""What is shown of respondents that are asked elsewhere, from the journals of their shards."""
+"""Live progress of respondents asked elsewhere, from the journals of their shards."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from polbayes.probing.launch.shard import Shard
 from polbayes.probing.progress import Counts, Meter
 from polbayes.probing.work import Work
 
-# Seconds between two looks into the journals.
+# Seconds between two checks of the journals.
 _LOOK = 1.0
 
 
 class Live:
-    """A meter for each respondent, with the number of its questions that are left."""
+    """A meter for each respondent, with the number of questions left."""
 
     def __init__(
         self, works: Sequence[tuple[Work, int]], progress: bool | Literal["always"]
@@ -45,7 +45,7 @@ class Live:
         return self
 
     def show(self, running: Iterable[Shard]) -> None:
-        """Look into the journals of shards now and then, and show what is new."""
+        """Check the journals of shards every few seconds, and show what is new."""
         if time.monotonic() - self._looked < _LOOK:
             return
         self._looked = time.monotonic()
@@ -55,7 +55,7 @@ class Live:
             meter.set(sum(self._seen[model].values(), Counts()))
 
     def look(self, shard: Shard) -> None:
-        """Count what is new in the journal of a shard."""
+        """Count the new records in the journal of a shard."""
         records, offset = tail(shard.path, self._offsets.get(shard.path, 0))
         self._offsets[shard.path] = offset
         counts = self._seen[shard.questions.model].setdefault(shard.path, Counts())

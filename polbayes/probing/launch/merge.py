@@ -19,35 +19,34 @@ _log = logging.getLogger("polbayes")
 
 # Within the folder of the journals.
 SHARDS = "shards"
-# Seconds that a worker that is no longer wanted has to end.
+# Seconds that an unwanted worker has to end.
 _PATIENCE = 60.0
 
 
 def shard_folder(path: Path) -> Path:
-    """Return the folder of the shards' journals of a respondent."""
+    """Return the folder with the journals of a respondent's shards."""
     return path.parent / SHARDS / path.stem
 
 
 def shard_paths(path: Path) -> list[Path]:
-    """Return the journals of shards that are not merged into a respondent's yet."""
+    """Return the journals of shards that have not been merged yet."""
     return sorted(shard_folder(path).glob("*.jsonl"))
 
 
 def launch_path(journal_dir: Path) -> Path:
-    """Return the file that says which launch is going on."""
+    """Return the file that identifies the current launch."""
     return journal_dir / SHARDS / "launch"
 
 
 def stop_launch(journal_dir: Path) -> None:
-    """Have all workers that are still asking for this folder stop at their next question."""
+    """Make all workers that are still asking for this folder stop at their next question."""
     launch_path(journal_dir).unlink(missing_ok=True)
 
 
 def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
-    """Merge what an earlier launch left of a respondent's shards.
+    """Merge the journals that an earlier launch left.
 
-    Refused where a worker is still writing after a minute, or a journal was made under other
-    settings.
+    Refused if a worker is still writing after a minute, or a journal was made under other settings.
     """
     left = shard_paths(path)
     if not left:
@@ -63,10 +62,10 @@ def absorb(path: Path, settings: Mapping[str, Any], asking: "Asking") -> None:
 
 
 def merge(path: Path, journal: Journal, noted: set[str]) -> list[dict[str, Any]]:
-    """Move what is in a shard's journal into its respondent's, and return the answers.
+    """Move the records of a shard's journal into its respondent's, and return the answers.
 
-    A remark at the end, which is added to `noted`, says that it was done, with the tokens that
-    belong to no answer, so that a crash in between makes nothing count twice.
+    A final remark, which is added to `noted`, records the merge and the tokens that belong to no
+    answer, so that nothing is counted twice after a crash.
     """
     cells: list[dict[str, Any]] = []
     if path.is_file() and not any(r.get("merged") == path.name for r in journal.read()):
@@ -85,7 +84,7 @@ def merge(path: Path, journal: Journal, noted: set[str]) -> list[dict[str, Any]]
 
 
 def tidy(journal_dir: Path) -> None:
-    """Take away the folders of shards that hold nothing any more."""
+    """Remove the folders of shards that are empty."""
     folder = journal_dir / SHARDS
     for one in (*folder.glob("*/"), folder):
         with suppress(OSError):

@@ -16,10 +16,10 @@ _PATIENCE = 10.0
 
 
 class RayEngine:
-    """A Ray cluster: one that is there, or one that is started on this machine for the occasion."""
+    """A Ray cluster: an existing one, or one started on this machine."""
 
     def __init__(self, launcher: LauncherConfig) -> None:
-        # Nothing is reported to anybody unless the user wants that.
+        # No usage is reported unless the user wants that.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
@@ -39,11 +39,11 @@ class RayEngine:
         takes: dict[str, Any] = {"num_cpus": launcher.cpus, "num_gpus": launcher.gpus}
         if launcher.memory is not None:
             takes["memory"] = int(launcher.memory * _GIB)
-        # What becomes of a task that dies is for the driver to say.
+        # The driver decides what happens after a task dies.
         self._task = ray.remote(max_retries=0, **takes)(ask_shard)
 
     def submit(self, shard: Shard) -> object:
-        """Have a shard asked (see `Engine`)."""
+        """Submit a shard (see `Engine`)."""
         return self._task.options(name=shard.name).remote(shard)
 
     def ended(self, task: Any) -> Ended | None:

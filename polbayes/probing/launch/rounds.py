@@ -1,4 +1,4 @@
-"""Rounds: how a respondent's remaining questions are divided, and divided again if need be."""
+"""Rounds: the division of a respondent's remaining questions into shards, repeated if need be."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ from polbayes.respondents.usage import Usage
 def part_of(
     config: RespondentConfig, spent: Usage, *, share: float, at_once: int
 ) -> RespondentConfig:
-    """Return a respondent with a shard's part of its limits."""
+    """Return a respondent with a shard's share of its limits."""
     if config.backend != "chat_api" or config.api is None:
         return config
     api = config.api
@@ -39,9 +39,9 @@ def part_of(
 class Round:
     """The shards that one respondent's remaining questions are divided into.
 
-    `left` are places of the questions that were left when the round began, and `known` what the
-    journal said then; `number` counts a respondent's rounds from 1. Of its `size` shards `running`
-    have not ended, and `ended` says how the others did, if not well.
+    `left` are positions of the questions left when the round began, and `known` the state of the
+    journal then; `number` counts a respondent's rounds from 1. Of its `size` shards `running` have
+    not ended; `ended` says how the others ended, if not well.
     """
 
     work: Work
@@ -55,7 +55,7 @@ class Round:
     answered: int = 0
 
     def merge(self, shard: Shard) -> None:
-        """Merge the journal of a shard that has ended into the respondent's."""
+        """Merge the journal of a finished shard into the respondent's."""
         cells = merge(shard.path, self.journal, self.known.notes)
         self.answered += len(cells)
         works = any(record["status"] != "error" for record in cells)
@@ -63,7 +63,7 @@ class Round:
 
 
 def first_round(work: Work, stack: ExitStack) -> Round | None:
-    """Return the first round of a respondent; None where nothing is left to be asked."""
+    """Return the first round of a respondent; None if no question is left."""
     journal = stack.enter_context(work.asking.open_journal(work.path, work.settings))
     known = before(journal)
     note_damage(journal, known)
@@ -72,7 +72,7 @@ def first_round(work: Work, stack: ExitStack) -> Round | None:
 
 
 def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
-    """Divide what is left, in its order, so that prompts that begin alike stay together."""
+    """Divide the remaining questions in their order, so that similar prompts stay together."""
     total = len(one.left)
     one.size = one.running = min(launcher.shards, total)
     ends = [round(k * total / one.size) for k in range(one.size + 1)]
@@ -80,7 +80,7 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
     work = one.work
     first = work.asking.first_answers(work.questions)
     first.add(one.journal.read())
-    # Where an answer can be used the respondent is fit, whatever a shard's questions are.
+    # One usable answer shows that the respondent works, whatever the shard's questions.
     asking = replace(work.asking, screening=None) if first.settled else work.asking
     return [
         Shard(
@@ -104,17 +104,17 @@ def shards_of(one: Round, launcher: LauncherConfig, token: str) -> list[Shard]:
 
 
 def next_round(one: Round, launcher: LauncherConfig, token: str) -> Sequence[Shard]:
-    """Return the shards of a further round, after one whose shards did not all end well."""
+    """Return the shards of a further round, if some shards did not end well."""
     over = [ended for ended in one.ended if ended.kind == "budget"]
     failed = [ended for ended in one.ended if ended.kind == "failures"]
-    # What one shard's part of the budget did not allow, what another's left over may.
+    # What another shard left of its budget may allow what this one's did not.
     if over and one.size == 1:
         raise UserError(over[0].error)
-    # Where another shard has answers, what failed were the questions and not the respondent.
+    # If another shard has answers, the questions failed and not the respondent.
     if failed and not (one.known.works and one.answered):
         raise UserError(failed[0].error)
     if not one.answered:
-        # The parts are too small for a single question: one shard gets it all.
+        # The shares are too small for a single question, so that one shard gets them all.
         launcher = replace(launcher, shards=1)
     one.known = before(one.journal)
     questions = one.work.questions

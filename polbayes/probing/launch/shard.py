@@ -1,4 +1,4 @@
-"""A shard: a part of one respondent's questions, and the task that asks them."""
+"""A shard: some of a respondent's questions, and the task that asks them."""
 
 import os
 import platform
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from polbayes.respondents.base import Question
     from polbayes.respondents.questions import PendingQuestions
 
-# Seconds between two looks whether the shard is still wanted.
+# Seconds between two checks whether the shard is still wanted.
 _LOOK = 0.5
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of one respondent's questions."""
+    """Some of one respondent's questions."""
 
     questions: "PendingQuestions"  # all of the respondent's
     places: Sequence[int]  # those of this shard, by their places among them
@@ -32,7 +32,7 @@ class Shard:
     # Of the shard's journal.
     path: Path
     settings: Mapping[str, Any]
-    # A file, and what it holds while the shard is wanted.
+    # A file, and its content while the shard is wanted.
     launch: Path
     token: str
     folder: Path  # where the command is run; relative paths are from there
@@ -43,16 +43,17 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """What an engine calls it."""
+        """Its name for the engine."""
         return f"{self.questions.model}-{self.path.stem}"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a task came to its end.
+    """How a task ended.
 
-    `error` is for the user, empty where all was asked; `kind` is ``budget`` or ``failures`` where
-    the shard's part says nothing of the whole yet, ``lost`` where the worker died, otherwise empty.
+    `error` is a message for the user, empty if everything was asked; `kind` is ``budget`` or
+    ``failures`` if the shard's share does not settle the matter for the whole, ``lost`` if the
+    worker died, otherwise empty.
     """
 
     error: str = ""
@@ -60,7 +61,7 @@ class Ended:
 
 
 def ask_shard(shard: Shard) -> Ended:
-    """Ask what of a shard is not in its journal yet, if the shard is still wanted."""
+    """Ask the questions of a shard that its journal lacks, if the shard is still wanted."""
     try:
         _ask(shard)
     except OverBudgetError as error:
@@ -93,7 +94,7 @@ def _ask(shard: Shard) -> None:
 
 
 def _enter(shard: Shard) -> None:
-    """Go to the folder of the command, which every node must see."""
+    """Change to the folder of the command, which every node must see."""
     try:
         os.chdir(shard.folder)
     except OSError as error:
@@ -109,7 +110,7 @@ def _enter(shard: Shard) -> None:
 
 
 def _wanted(shard: Shard) -> bool:
-    """Tell whether the launch that the shard belongs to is still going on."""
+    """Return whether the launch of the shard is still going on."""
     try:
         return shard.launch.read_text(encoding="ascii") == shard.token
     except (OSError, ValueError):
@@ -117,7 +118,7 @@ def _wanted(shard: Shard) -> bool:
 
 
 def _while_wanted(shard: Shard, left: Sequence[int]) -> "Iterator[Question]":
-    """Yield the questions one by one, until the shard is no longer wanted."""
+    """Yield the questions one by one until the shard is no longer wanted."""
     looked = time.monotonic()
     for n in left:
         if time.monotonic() - looked >= _LOOK:

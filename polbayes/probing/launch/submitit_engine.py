@@ -1,4 +1,4 @@
-"""Shards as jobs of a SLURM cluster, or as processes of this machine, through submitit."""
+"""Shards as jobs of a SLURM cluster or as local processes, through submitit."""
 
 import subprocess
 import time
@@ -14,15 +14,15 @@ from polbayes.probing.launch.shard import Ended, Shard, ask_shard
 if TYPE_CHECKING:
     from submitit import Job
 
-# Seconds between two looks into the queue, which is everybody's.
+# Seconds between two requests for the queue, which is shared.
 _LOOK = 5.0
-# Seconds that a job has to end by itself; that SLURM has to say that it is gone; and that the file
-# with the result of one that is gone has to arrive.
+# Seconds allowed for a job to end by itself, for SLURM to report that it is gone, and for the file
+# with its result to arrive.
 _PATIENCE, _UNTIL_GONE, _ARRIVAL = 10.0, 120.0, 10.0
 
 
 class SubmititEngine:
-    """Jobs of a SLURM cluster, or processes of this machine."""
+    """Jobs of a SLURM cluster, or local processes."""
 
     def __init__(self, launcher: LauncherConfig, folder: Path) -> None:
         import submitit
@@ -52,7 +52,7 @@ class SubmititEngine:
         else:
             wanted["name"] = "polbayes"
             if not launcher.gpus:
-                # A cluster without GPUs may not know the word.
+                # A cluster without GPUs may reject the option.
                 del wanted["gpus_per_node"]
             if launcher.partition is not None:
                 wanted["slurm_partition"] = launcher.partition
@@ -60,13 +60,13 @@ class SubmititEngine:
                 wanted["mem_gb"] = launcher.memory
             if launcher.options:
                 wanted["slurm_additional_parameters"] = dict(launcher.options)
-            # srun does not hand the number on by itself.
+            # srun does not pass the number on by itself.
             wanted["slurm_srun_args"] = [f"--cpus-per-task={launcher.cpus}"]
             wanted["slurm_setup"] = threads
         return wanted
 
     def submit(self, shard: Shard) -> object:
-        """Have a shard asked (see `Engine`)."""
+        """Submit a shard (see `Engine`)."""
         from submitit.core.utils import FailedJobError
 
         try:
@@ -87,7 +87,7 @@ class SubmititEngine:
         if self._is_there(task):
             self._gone.pop(task.job_id, None)
             return None
-        # The result may arrive a little later than the news that the job has ended.
+        # The result may arrive a little after the job is reported to have ended.
         since = self._gone.setdefault(task.job_id, time.monotonic())
         if self._slurm and time.monotonic() - since < _ARRIVAL:
             return None
@@ -106,7 +106,7 @@ class SubmititEngine:
     def _tidy(self, task: "Job[Ended]") -> None:
         for path in self._folder.glob(f"{task.job_id}_*"):
             path.unlink(missing_ok=True)
-        # submitit leaves the name that a job's script had before it had a number.
+        # submitit leaves the script under the name it had before the job had a number.
         for path in self._folder.glob("*.sh"):
             if path.is_symlink() and not path.exists():
                 path.unlink(missing_ok=True)
@@ -129,11 +129,11 @@ class SubmititEngine:
         return bool(task.paths.result_pickle.exists()) or not self._is_there(task)
 
     def close(self) -> None:
-        """Let go of the engine; the jobs are the cluster's."""
+        """Do nothing: the jobs belong to the cluster."""
 
 
 def _queued() -> set[str] | None:
-    """Return the jobs of this user that SLURM has; None if it does not say."""
+    """Return this user's jobs in the queue; None if SLURM does not answer."""
     command = ["squeue", "--noheader", "--user", getuser(), "--format", "%A"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)

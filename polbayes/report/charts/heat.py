@@ -31,7 +31,7 @@ def prefix_chart(
 ) -> Spec:
     """Draw one number per model and prefix, `effects` being as for `plot_prefix_effects`."""
     known = effects[np.isfinite(effects["estimate"].to_numpy(dtype=float))]
-    rows = [
+    rows: list[Spec] = [
         {"model": str(row["model"]), "prefix": str(row["prefix"])}
         | {"e": value(row["estimate"]), "l": value(row["lower"]), "u": value(row["upper"])}
         for row in known.to_dict(orient="records")
@@ -104,14 +104,15 @@ def statement_chart(
     drill
         The prefix of a slice that is about one.
     """
-    kept, left = {}, MOST_VALUES
+    kept: dict[str, pd.DataFrame] = {}
+    left = MOST_VALUES
     for name, table in slices.items():
         left -= len(table)
         if left >= 0 or not kept:
             kept[name] = table
     models = list(dict.fromkeys(m for table in kept.values() for m in table["model"].astype(str)))
     items = {str(item): k for k, item in enumerate(statements["item"])}
-    texts = [
+    texts: list[Spec] = [
         {"k": k, "item": str(r["item"]), "dimension": str(r["dimension"])}
         | {"text": str(r["statement"]), "statement": f"{r['item']} {r['statement']}".strip()}
         for k, r in enumerate(statements.to_dict(orient="records"))

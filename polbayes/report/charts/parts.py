@@ -17,7 +17,7 @@ LEFT_RIGHT = ("#542788", "#998ec3", "#f7f7f7", "#f1a340", "#b35806")
 DISAGREE_AGREE = ("#8c510a", "#d8b365", "#f5f5f5", "#5ab4ac", "#01665e")
 # The two estimands, as the reader chooses between them.
 LIKE_THESE, THESE = "on statements like these", "on these statements"
-ZOOM = {
+ZOOM: Spec = {
     "name": "zoom",
     "bind": "scales",
     "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"},
@@ -39,7 +39,7 @@ def choice(name: str, label: str, options: Mapping[Any, str]) -> list[Spec]:
 
 def every(values: Sequence[str], all_of_them: str) -> dict[str | None, str]:
     """Offer all values together before each of them; nothing where there is but one."""
-    each = {value: value for value in dict.fromkeys(values)}
+    each: dict[str | None, str] = {value: value for value in dict.fromkeys(values)}
     return {None: all_of_them, **each} if len(each) > 1 else {}
 
 

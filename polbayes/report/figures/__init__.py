@@ -1,1 +1,1 @@
-"""The figures of a report, one file each: ``plot_*(table, *, ...)`` from a tidy table."""
+"""The figures of a report, one per file: ``plot_*(table, *, ...)`` from a tidy table."""

@@ -1,4 +1,4 @@
-"""What becomes of consistency and position when a design is answered or read otherwise."""
+"""Consistency and position by how a design is answered and read."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from polbayes.report.figures.forest import draw_intervals, say_missing
 _ACROSS = 2
 
 
-def plot_settings(table: pd.DataFrame, *, measure: str = "consistent_4") -> Figure:
-    """Draw a share for every decoding and list of coders, one axes a model."""
-    rows = table[table["measure"] == measure]
+def plot_settings(table: pd.DataFrame) -> Figure:
+    """Draw a share for every decoding and list of coders, one panel per model."""
+    rows = table[table["measure"] == "consistent_4"]
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
     across = min(len(models), _ACROSS)
     down = -(-len(models) // across)
@@ -50,7 +50,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, decodings: Sequence[str], coders: Sequ
 
 
 def plot_positions(table: pd.DataFrame) -> Figure:
-    """Draw where the original wordings put each model, by decoding (colour) and coder (marker)."""
+    """Draw the positions by original wordings, by decoding (colour) and coder (marker)."""
     own = table[(table["kind"] == "original") & table["measure"].isin(("economic", "social"))]
     keys = ["decoding", "coder", "model"]
     wide = own.pivot(index=keys, columns="measure", values=["estimate", "lower", "upper"])
@@ -92,7 +92,7 @@ def _compass(
 
 
 def plot_lexicon_sizes(table: pd.DataFrame, *, panels: Sequence[tuple[str, str]]) -> Figure:
-    """Draw shares against the number of options of a stance, one line a model."""
+    """Draw shares against the number of options per stance, one line per model."""
     models = _levels(table, "model")
     with style.drawing(style.WIDTH if len(panels) > 1 else 0.62 * style.WIDTH, 3.9) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]

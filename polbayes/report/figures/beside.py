@@ -1,4 +1,4 @@
-"""Estimates of a run beside published ones, a row a model."""
+"""Estimates of a run beside published ones, one row per model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ HERE, THERE = "this run", "published"
 class Beside:
     """One panel: columns ``model``, ``estimate``, ``lower``, ``upper``, ``published``.
 
-    Where there are published intervals, they are in ``published_lower`` and ``published_upper``.
+    Published intervals, if any, are in ``published_lower`` and ``published_upper``.
     """
 
     title: str

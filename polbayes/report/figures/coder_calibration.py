@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often coders are right beside how sure they are."""
+"""Reliability diagrams: the accuracy of coders by their confidence."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Macro F1 and the share kept as the confidence asked for rises, per coder."""
+"""Macro F1 and the share kept by confidence threshold, per coder."""
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,9 @@ PANELS = {"macro_f1": "Macro F1 of the answers kept", "share_kept": "Share of th
 
 
 def plot_coder_thresholds(thresholds: pd.DataFrame) -> Figure:
-    """Draw what dropping unsure answers gains and costs (Faulborn et al. 2025, Figure 3).
+    """Draw the effect of dropping unsure answers (Faulborn et al. 2025, Figure 3).
 
-    There is one axes for each of `PANELS`, and one line a coder, shaded by its intervals.
+    There is one panel for each of `PANELS`, and one line per coder, shaded by its intervals.
     """
     coders = list(dict.fromkeys(thresholds["coder"].astype(str)))
     with style.drawing(style.WIDTH, 3.6) as figure:

@@ -1,4 +1,4 @@
-"""Where each wording's answers put a model on the Political Compass."""
+"""Positions on the Political Compass by wording."""
 
 import numpy as np
 import pandas as pd

@@ -9,7 +9,7 @@ from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals, say_missing
 
 PANELS = {"reversed": "Polar: negations and opposites", "paraphrase": "Paraphrastic: same meaning"}
-# Measure: name, colour, marker, whether hollow, place within the row.
+# Measure: name, colour, marker, whether hollow, offset within the row.
 _SERIES = {
     "consistent_4": ("same of four levels", style.SERIES[0], "o", False, -0.15),
     "consistent_2": ("same of two sides", style.SERIES[1], "s", True, 0.15),

@@ -1,4 +1,4 @@
-"""How the precision grows with the numbers of questions, and of judges and scenarios."""
+"""Precision by the numbers of questions, and of judges and scenarios."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
 def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
-    """Draw precision against the number of questions, one line for each way to ask more."""
+    """Draw precision against the number of questions, one line per way to ask more."""
     with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
@@ -26,7 +26,7 @@ def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
 
 
 def one_at_a_time(designs: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the designs that differ from the run's in one number at most, in its order."""
+    """Return the designs that differ from the run's in at most one number, in its order."""
     (own,) = designs[designs["own"]][list(NUMBERS)].to_dict(orient="records")
     same = [designs[other] == own[other] for other in NUMBERS if other != name]
     rows = designs[same[0] & same[1] & same[2]]
@@ -65,7 +65,7 @@ def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
 
 
 def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
-    """Draw the probability of the right order of two models, one line a number of judges."""
+    """Draw the probability of the right order of two models, one line per number of judges."""
     with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
         axes = figure.subplots()
         axes.axhline(

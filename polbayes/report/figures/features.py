@@ -1,4 +1,4 @@
-"""How text features of wordings go together, as a heat map."""
+"""Correlations of text features of wordings, as a heat map."""
 
 import numpy as np
 import pandas as pd
@@ -8,14 +8,14 @@ from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import drawing
 from polbayes.report.numbers import number
 
-# Neither the colours of left and right nor those of agreeing.
+# Different from the colours of left and right and of agreeing.
 _TOGETHER = "PRGn"
 
 
 def plot_feature_correlations(correlations: pd.DataFrame) -> Figure:
-    """Draw correlations; in bold where the interval over items leaves out 0.
+    """Draw correlations; bold if the interval over items excludes 0.
 
-    The table has the columns ``first, second, estimate, lower_item, upper_item``, a row a pair.
+    The table has the columns ``first, second, estimate, lower_item, upper_item``, one row per pair.
     """
     names = list(dict.fromkeys([*correlations["first"], *correlations["second"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)

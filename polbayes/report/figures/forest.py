@@ -1,4 +1,4 @@
-"""Forest plots: an estimate with its interval per row, one panel beside the other."""
+"""Forest plots: an estimate with its interval per row, in panels side by side."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,16 +37,10 @@ def descending(rows: pd.DataFrame) -> pd.DataFrame:
 def plot_forest(
     panels: Sequence[Panel], *, centre: float | None, dress: Callable[[Axes], object]
 ) -> Figure:
-    """Draw panels of estimates with intervals on one common scale, two abreast.
+    """Draw panels of estimates with intervals on one common scale, two per row.
 
-    Parameters
-    ----------
-    panels
-        At least one.
-    centre
-        Where the vertical line stands; none when None.
-    dress
-        Sets what is particular to the axes of this plot, such as the label.
+    `centre` is the position of the vertical line, None for none; `dress` sets what is specific to
+    the axes of this plot, such as the label.
     """
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
@@ -63,7 +57,7 @@ def plot_forest(
 
 
 def _width(panels: Sequence[Panel], across: int) -> float:
-    """Return the width in inches that leaves room beside the longest name."""
+    """Return the width in inches that fits the longest name."""
     longest = max(
         (len(text) for panel in panels for text in style.labels(panel.rows["model"].tolist())),
         default=0,
@@ -72,7 +66,7 @@ def _width(panels: Sequence[Panel], across: int) -> float:
 
 
 def draw_rows(axes: Axes, panel: Panel) -> None:
-    """Draw one panel's rows from top to bottom; a missing estimate is said in words."""
+    """Draw one panel's rows from top to bottom; a missing estimate is described in words."""
     rows = panel.rows
     at = np.arange(len(rows))
     draw_intervals(axes, rows, at, colour=panel.colour, marker=panel.marker)

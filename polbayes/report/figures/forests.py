@@ -28,7 +28,7 @@ def _labelled(text: str) -> Callable[[Axes], object]:
 
 
 def _coloured(panels: Iterable[tuple[str, pd.DataFrame]], markers: str = "o") -> list[Panel]:
-    """Give every panel a colour, and a marker, of its own."""
+    """Give every panel its own colour and marker."""
     return [
         Panel(title, rows, style.SERIES[k % len(style.SERIES)], markers[k % len(markers)])
         for k, (title, rows) in enumerate(panels)
@@ -50,7 +50,7 @@ def plot_leaning_forest(theta: pd.DataFrame) -> Figure:
 
 
 def plot_acquiescence(acquiescence: pd.DataFrame) -> Figure:
-    """Draw the acquiescence of each model, the one that agrees most at the top."""
+    """Draw the acquiescence of each model, the highest at the top."""
     panel = Panel("Acquiescence", descending(acquiescence), style.SERIES[2])
     dress = partial(style.sides, left="says no", right="says yes")
     return plot_forest([panel], centre=0.0, dress=dress)
@@ -80,7 +80,7 @@ def plot_drift(drift: pd.DataFrame) -> Figure:
 
 
 def plot_instrument_differences(table: pd.DataFrame) -> Figure:
-    """Draw how far the leaning on one instrument is from that on another."""
+    """Draw the differences of leaning between instruments."""
     panels = _coloured(
         (f"{dimension}: {first} − {second}", rows)
         for (dimension, first, second), rows in table.groupby(
@@ -114,8 +114,8 @@ def _logarithmic(axes: Axes) -> None:
 def plot_coefficients(coefficients: pd.DataFrame, *, by: str | None) -> Figure:
     """Draw coefficients with their intervals on one scale.
 
-    With `by`, the variable for each of whose levels the model was fitted, there is one axes per
-    coefficient and a row per level; otherwise one axes with a row per coefficient.
+    With `by`, a variable with a fit for each level, there is a panel per coefficient and a row per
+    level; otherwise one panel with a row per coefficient.
     """
     if by is None:
         panels = [Panel("Coefficients", coefficients.assign(model=coefficients["term"]))]
@@ -152,7 +152,7 @@ def _from_zero(reach: float) -> Callable[[Axes], object]:
 
 
 def plot_prefix_shift(shifts: pd.DataFrame, *, prefixes: Sequence[str]) -> Figure:
-    """Draw the mean absolute shift, and how far the other prefixes are from some."""
+    """Draw the mean absolute shift, and the differences of the other prefixes from some."""
     mean = shifts[shifts["measure"] == "mean_absolute_shift"]
     panels = []
     if len(mean):

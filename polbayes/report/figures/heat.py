@@ -1,4 +1,4 @@
-"""Heat maps whose cells say their number."""
+"""Heat maps with numbers in their cells."""
 
 from collections.abc import Callable
 
@@ -24,14 +24,8 @@ def draw_heat(
 ) -> None:
     """Draw a matrix with its numbers; cells without one are hatched.
 
-    Parameters
-    ----------
-    palette, limits
-        Name of a matplotlib colour map, and the values at its two ends.
-    write
-        How a number is written into its cell; not at all when None.
-    strong
-        Cells to be set in bold type; none when None.
+    `palette` and `limits` are a matplotlib colour map and the values at its ends, `write` formats a
+    number (none is written when None), and `strong` marks the cells to set in bold.
     """
     array = values.to_numpy(dtype=float)
     low, high = limits

@@ -1,4 +1,4 @@
-"""Where the statements stand, and how well they tell models apart."""
+"""Location and discrimination of the statements."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
 
 def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
-    """Draw difficulty, and discrimination where it was estimated, with the statements."""
+    """Draw difficulty, and discrimination if estimated, with the statements."""
     groups = {
         dimension: items[items["dimension"] == dimension].sort_values(
             "difficulty", kind="stable", na_position="last"
@@ -54,12 +54,12 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
 
 
 def signed(items: pd.DataFrame) -> bool:
-    """Tell whether discriminations may have either sign; then there is a probability of one."""
+    """Return whether discriminations may have either sign; they then have a probability."""
     return "discrimination_p_positive" in items
 
 
 def _reach(items: pd.DataFrame, quantity: str) -> tuple[float, float]:
-    """Return limits that take in all intervals; for discrimination on a log scale."""
+    """Return limits that include all intervals; for discrimination on a log scale."""
     ends = items[[quantity, f"{quantity}_lower", f"{quantity}_upper"]].to_numpy(dtype=float)
     known = ends[np.isfinite(ends)]
     if quantity == "discrimination" and not signed(items):

@@ -1,4 +1,4 @@
-"""What judges do to ratings, one panel an effect."""
+"""Effects of judges on ratings, one panel per effect."""
 
 from collections.abc import Mapping
 

@@ -18,7 +18,7 @@ _FONT = 8.5
 
 
 def placed(theta: pd.DataFrame, pair: Sequence[Dimension] = ECONOMIC_AND_CULTURAL) -> pd.DataFrame:
-    """Return the models that have an estimate on both dimensions of a pair.
+    """Return the models with estimates on both dimensions of a pair.
 
     Columns are ``(estimate | lower | upper, x | y)``.
     """
@@ -46,7 +46,7 @@ def plot_leaning_map(
         corner_x = 0.85 if numbered else 1.4
         width = corner_x + _SIDE + (room if numbered else 1.4)
         figure = Figure(figsize=(width, height), facecolor="white")
-        # A fixed place, so that text can be laid out in inches before anything is drawn.
+        # A fixed position, so that text can be laid out in inches before drawing.
         corner = (corner_x, height - _SIDE - 0.25)
         axes = figure.add_axes(
             (corner[0] / width, corner[1] / height, _SIDE / width, _SIDE / height)
@@ -87,7 +87,7 @@ def _cross(axes: Axes, row: pd.Series, k: int) -> None:
 
 
 def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float) -> None:
-    """Write every name near its point, where it covers least of what is there."""
+    """Write every name near its point, where it covers least."""
     x, y = (wide[("estimate", d)].to_numpy() for d in _AXES)
     points = _in_points(np.column_stack([x, y]), reach)
     taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points] + _corners()
@@ -107,15 +107,15 @@ def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float)
         )  # fmt: skip
 
 
-Box = tuple[float, float, float, float]
+_Box = tuple[float, float, float, float]
 
 
 def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
-    """Turn data into points (1/72 inch) from the lower left corner of the map."""
+    """Convert data to points (1/72 inch) from the lower left corner of the map."""
     return (values / reach + 1) * _SIDE * 36
 
 
-def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
+def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[_Box]:
     """Return the boxes of the intervals and of the two lines at the centre."""
     low, high = (
         _in_points(np.nan_to_num(wide[[(end, d) for d in _AXES]].to_numpy()), reach)
@@ -128,8 +128,8 @@ def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
     return boxes
 
 
-def _corners() -> list[Box]:
-    """Return the boxes of what is written in the corners (`_frame`)."""
+def _corners() -> list[_Box]:
+    """Return the boxes of the texts in the corners (`_frame`)."""
     side, width, height = _SIDE * 72, 80.0, 24.0
     return [
         (left, low, left + width, low + height)
@@ -138,7 +138,7 @@ def _corners() -> list[Box]:
     ]
 
 
-def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
+def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[_Box]:
     width, height = size
     for gap in (7, 14, 24, 36, 50):
         for dx, dy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)):
@@ -147,8 +147,8 @@ def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[Box]:
             yield left, low, left + width, low + height
 
 
-def _cost(place: Box, point: np.ndarray, taken: list[Box], lines: list[Box]) -> float:
-    # A covered name or point is lost; of a covered line the rest can still be seen.
+def _cost(place: _Box, point: np.ndarray, taken: list[_Box], lines: list[_Box]) -> float:
+    # A covered name or point is lost; a covered line remains partly visible.
     covered = sum(20 * _overlap(place, other) for other in taken)
     covered += sum(_overlap(place, other) for other in lines)
     end = _SIDE * 72
@@ -156,13 +156,13 @@ def _cost(place: Box, point: np.ndarray, taken: list[Box], lines: list[Box]) -> 
     return covered + 1000 * beyond + float(np.hypot(*_gap(place, point)))
 
 
-def _overlap(a: Box, b: Box) -> float:
+def _overlap(a: _Box, b: _Box) -> float:
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     return max(width, 0.0) * max(height, 0.0)
 
 
-def _gap(place: Box, point: np.ndarray) -> tuple[float, float]:
+def _gap(place: _Box, point: np.ndarray) -> tuple[float, float]:
     return (
         max(place[0] - point[0], point[0] - place[2], 0.0),
         max(place[1] - point[1], point[1] - place[3], 0.0),

@@ -10,7 +10,7 @@ from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
 from polbayes.report.figures.style import CHANCE, LEFT_HIGH, WIDTH, dimensions_of, drawing, in_full
 
 
-def plot_matrices(
+def _plot_matrices(
     matrices: Mapping[str, pd.DataFrame],
     *,
     palette: str,
@@ -18,10 +18,10 @@ def plot_matrices(
     write: Callable[[float], str],
     dress: Callable[[Axes], object],
 ) -> Figure:
-    """Draw one matrix per dimension, abreast where they fit.
+    """Draw one matrix per dimension, side by side if they fit.
 
-    For the palette, its limits and how a number is written see
-    `polbayes.report.figures.heat.draw_heat`; `dress` sets what is particular to the axes.
+    For palette, limits and number format see `polbayes.report.figures.heat.draw_heat`; `dress` sets
+    what is specific to the axes.
     """
     rows = max(len(m) for m in matrices.values())
     each = max(width_for(matrix, cell=0.46) for matrix in matrices.values())
@@ -43,7 +43,7 @@ def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Fi
         rows = ranks[ranks["dimension"] == dimension]
         matrix = rows.pivot(index="model", columns="rank", values="probability")
         matrices[dimension] = matrix.loc[complete(order.get(dimension, ()), matrix.index)]
-    return plot_matrices(
+    return _plot_matrices(
         matrices,
         palette=CHANCE,
         limits=(0, 1),
@@ -53,14 +53,14 @@ def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Fi
 
 
 def complete(order: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return `names` in the given order, those that it does not name at the end."""
+    """Return `names` in the given order, with the rest at the end."""
     present = set(names)
     first = [name for name in order if name in present]
     return first + [name for name in names if name not in set(first)]
 
 
 def percent(probability: float) -> str:
-    """Write a probability into a small cell, never as certain."""
+    """Format a probability for a small cell, never as certain."""
     if probability < 0.01:
         return "<1"
     return ">99" if probability > 0.99 else f"{100 * probability:.0f}"
@@ -76,7 +76,7 @@ def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]])
             order.get(dimension, ()), list(dict.fromkeys([*matrix.index, *matrix.columns]))
         )
         matrices[dimension] = matrix.reindex(index=names, columns=names)
-    return plot_matrices(
+    return _plot_matrices(
         matrices, palette=LEFT_HIGH, limits=(0, 1), write=percent, dress=_name_pairs
     )
 

@@ -1,4 +1,4 @@
-"""Observed shares of agreement against those that the fitted model would give."""
+"""Observed shares of agreement against those predicted by the fitted model."""
 
 from collections.abc import Mapping
 

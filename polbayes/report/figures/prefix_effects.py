@@ -1,6 +1,6 @@
-"""What each prefix does to each model, as a heat map."""
+"""Effects of each prefix on each model, as a heat map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,8 @@ def plot_prefix_effects(
     palette: str,
     title: str,
     bound: float | None = None,
-    write: Callable[[float], str] = number,
 ) -> Figure:
-    """Draw one number per model and prefix; in bold where its interval leaves out 0."""
+    """Draw one number per model and prefix; bold if its interval excludes 0."""
     estimate, lower, upper = (
         effects.pivot(index="model", columns="prefix", values=column)
         for column in ("estimate", "lower", "upper")
@@ -44,7 +43,7 @@ def plot_prefix_effects(
             estimate,
             palette=palette,
             limits=(-end, end),
-            write=write,
+            write=number,
             strong=(lower > 0) | (upper < 0),
         )
         axes.set_title(title)

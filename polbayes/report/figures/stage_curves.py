@@ -1,4 +1,4 @@
-"""Measures by stage, a line a model."""
+"""Measures by stage, one line per model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +38,7 @@ def plot_stage_curves(
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, k: int, n: int, joined: Sequence[bool]) -> None:
-    """Draw one model, a little beside the others so that intervals can be told apart."""
+    """Draw one model, offset from the others so that intervals can be distinguished."""
     at = np.arange(len(rows)) + (k - (n - 1) / 2) * min(0.09, 0.6 / n)
     colour, marker = style.SERIES[k % len(style.SERIES)], style.MARKERS[k % len(style.MARKERS)]
     low, mean, high = (rows[name].to_numpy(dtype=float) for name in ("lower", "estimate", "upper"))

@@ -16,7 +16,7 @@ _OF_TUNED = {INSTRUCT: style.SERIES[1], BASE: style.SERIES[0]}
 
 
 def plot_plane(panels: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
-    """Draw bias on both dimensions, one marker a model, filled for one instrument (Figure 1)."""
+    """Draw bias on both dimensions, one marker per model, filled for one instrument (Figure 1)."""
     names = list(dict.fromkeys(m for _, t in panels for m in t["model"].astype(str)))
     instruments = _instruments([table for _, table in panels])
     side = style.WIDTH / 2
@@ -111,7 +111,7 @@ def _dots(axes: Axes, table: pd.DataFrame, prefixes: Sequence[str]) -> None:
 
 
 def plot_prefix_by_instrument(table: pd.DataFrame, *, prefixes: Sequence[str]) -> Figure:
-    """Draw the bias of every model by prefix and instrument, one axes a model (Figure 5)."""
+    """Draw bias by prefix and instrument, one panel per model (Figure 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     instruments = _instruments([table])
     across = min(len(models), 3)

@@ -16,7 +16,7 @@ _MOST_NAMED = 70
 def plot_item_boxes(
     table: pd.DataFrame, *, items: Sequence[str], beyond: Mapping[tuple[str, str], np.ndarray]
 ) -> Figure:
-    """Draw a box plot of R+ over the wordings of every item, one axes a model (Figures 2, 4, 5)."""
+    """Draw box plots of R+ over wordings by item, one panel per model (Figures 2, 4, 5)."""
     models = list(dict.fromkeys(table["model"].astype(str)))
     with drawing(_WIDE, 0.7 + 1.75 * len(models)) as figure:
         grid = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]

@@ -62,7 +62,7 @@ def _bars(
     for measure, (name, colour) in measures.items():
         width = _of(rows, measure, models)["estimate"].to_numpy(dtype=float)
         if measure == next(iter(measures)):
-            # A model that was not asked is there for what was published of it.
+            # Models that were not asked are shown with their published figures.
             asked = np.isin(models, rows["model"].astype(str))
             for y in np.flatnonzero(~np.isfinite(width) & asked):
                 say_missing(axes, float(y))

@@ -1,4 +1,4 @@
-"""What all figures share: palette, labels that are safe to draw, and neutral settings."""
+"""Common parts of all figures: palette, labels that are safe to draw, and neutral settings."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from matplotlib.font_manager import findfont, get_font
 
 from polbayes.report.visible import visible
 
-# Okabe and Ito's palette, which stays apart under every common colour blindness.
+# Okabe and Ito's palette, distinguishable with every common colour blindness.
 INK = "#222222"
 FAINT = "#8c8c8c"
 PALE = "#e4e4e4"
@@ -23,12 +23,12 @@ COLOUR = {"economic": "#0072B2", "cultural": "#D55E00", "total": "#444444"}
 MARKER = {"economic": "o", "cultural": "s", "total": "D"}
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-# Purple is left and orange right in every heat map, whichever end left is at.
+# Purple is left and orange right in every heat map, at whichever end left is.
 LEFT_LOW, LEFT_HIGH = "PuOr_r", "PuOr"
 DISAGREE_AGREE = "BrBG"
 CHANCE = "Blues"
 WIDTH = 9.2
-NAME_WIDTH = 34
+_NAME_WIDTH = 34
 # Keywords of what is drawn.
 Look = dict[str, Any]
 
@@ -49,13 +49,13 @@ _SETTINGS = {
     "svg.hashsalt": "polbayes",
     "hatch.linewidth": 0.7,
 }
-# Settings that are about the session and not about the look of a figure.
+# Settings of the session, not of the look of a figure.
 _SESSION = ("backend", "backend_fallback", "interactive", "toolbar", "timezone", "webagg")
 
 
 @contextmanager
 def neutral_style() -> Iterator[None]:
-    """Draw with the report's settings, whatever the reader's own matplotlib file says."""
+    """Draw with the report's settings, whatever the user's matplotlib config."""
     defaults = {
         key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith(_SESSION)
     }
@@ -65,7 +65,7 @@ def neutral_style() -> Iterator[None]:
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
-    """Draw, in neutral style, a figure of inches that no global state knows of."""
+    """Draw a figure of a size in inches, in neutral style and outside global state."""
     with neutral_style():
         yield Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
@@ -79,7 +79,7 @@ def abreast(figure: Figure, number: int, *, across: int, **how: Any) -> list[Axe
 
 
 def legend_above(figure: Figure, columns: int, **how: Any) -> None:
-    """Say above all axes what each series is, once."""
+    """Draw one legend of the series above all axes."""
     found: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -118,11 +118,11 @@ def plane(axes: Axes, reach: float) -> None:
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
 
 
-def label(text: str, width: int = NAME_WIDTH) -> str:
-    """Make untrusted text fit to be drawn.
+def label(text: str, width: int = _NAME_WIDTH) -> str:
+    """Make untrusted text safe to draw.
 
-    It becomes one line without formula markup, control characters visible, with a box for every
-    character that the font lacks. A longer text loses its middle, since names of models differ at
+    It becomes one line without formula markup, with control characters visible and a box for every
+    character that the font lacks. The middle of a long text is cut, since names of models differ at
     either end.
     """
     line = " ".join(visible(text).split())
@@ -133,7 +133,7 @@ def label(text: str, width: int = NAME_WIDTH) -> str:
 
 
 def wrapped(text: str, *, width: int, lines: int) -> str:
-    """Break a statement into at most `lines` lines, shortened at its end where too long."""
+    """Break a statement into at most `lines` lines, and shorten it at its end if too long."""
     from textwrap import wrap
 
     # `max_lines` drops whole words; a single overlong word is broken instead.
@@ -141,7 +141,7 @@ def wrapped(text: str, *, width: int, lines: int) -> str:
     return _drawable("\n".join(parts))
 
 
-def labels(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
+def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
     """Label several names so that no two that differ look the same."""
     drawn: dict[str, str] = {}
     taken: set[str] = set()
@@ -158,7 +158,7 @@ def labels(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
 def _drawable(text: str) -> str:
     known = _glyphs()
     boxed = "".join(c if c == "\n" or ord(c) in known else "□" for c in text)
-    # An escaped dollar is drawn as one and never starts a formula.
+    # An escaped dollar is drawn as such and never starts a formula.
     return boxed.replace("$", r"\$")
 
 
@@ -172,7 +172,7 @@ def rule(axes: Axes, at: float) -> None:
     axes.axvline(at, color=INK, linewidth=0.9, zorder=1)
 
 
-def row_names(axes: Axes, names: Sequence[str], *, width: int = NAME_WIDTH) -> None:
+def row_names(axes: Axes, names: Sequence[str], *, width: int = _NAME_WIDTH) -> None:
     """Name the rows from top to bottom and set the vertical limits to fit them."""
     axes.set_yticks(range(len(names)), labels(names, width))
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -180,7 +180,7 @@ def row_names(axes: Axes, names: Sequence[str], *, width: int = NAME_WIDTH) -> N
 
 
 def sides(axes: Axes, left: str = "left", right: str = "right") -> None:
-    """Say beneath the two ends of the axis which side is which."""
+    """Label the two ends of the axis."""
     axes.set_xlabel(f"← {left}", loc="left")
     axes.annotate(
         f"{right} →", (1, 0), xycoords=("axes fraction", axes.xaxis.label), ha="right", va="bottom"

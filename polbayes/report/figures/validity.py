@@ -1,4 +1,4 @@
-"""What became of the answers asked for: shares of outcomes per model."""
+"""Outcomes of the answers asked for: shares per model."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from polbayes.report.figures import style
 
-USABLE = ("agree", "neutral", "disagree")
-# Outcome: colour and hatching. What cannot be used is hatched, so that colour is not alone.
+_USABLE = ("agree", "neutral", "disagree")
+# Outcome: colour and hatching. Unusable outcomes are hatched, so not only colour differs.
 OUTCOMES: dict[str, tuple[str, str]] = {
     "agree": ("#009E73", ""),
     "neutral": ("#DDDDDD", ""),
@@ -36,7 +36,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
     with style.drawing(style.WIDTH, 1.7 + 0.32 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         _stack(axes, shares, outcomes)
-        usable = shares[:, [o in USABLE for o in outcomes]].sum(axis=1)
+        usable = shares[:, [o in _USABLE for o in outcomes]].sum(axis=1)
         mass = validity["mass"] if "mass" in validity else np.full(len(models), np.nan)
         for y, asked in enumerate(total[:, 0] > 0):
             text = _in_words(usable[y], float(mass[y])) if asked else "nothing asked"
@@ -49,7 +49,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
 
 
 def _in_words(usable: float, mass: float) -> str:
-    """Say what could be used: of answers their share, of probabilities the mass on the options."""
+    """Describe what was usable: the share of answers, or the mass on the options."""
     return f"{100 * mass:.1f}% of mass" if np.isfinite(mass) else f"{100 * usable:.0f}% usable"
 
 

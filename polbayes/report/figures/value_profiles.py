@@ -1,4 +1,4 @@
-"""How strong each value is in each model, with intervals."""
+"""Strength of each value in each model, with intervals."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from polbayes.report.figures.forest import draw_intervals
 
 
 def plot_value_profiles(profiles: pd.DataFrame) -> Figure:
-    """Draw the profiles of models, one row a value."""
+    """Draw the profiles of models, one row per value."""
     values = list(dict.fromkeys(profiles["value"]))
     models = list(dict.fromkeys(profiles["model"]))
     sides = profiles.drop_duplicates("value").set_index("value").get("positive", {})

@@ -1,4 +1,4 @@
-"""Where the differences between answers come from: bars of shares."""
+"""Sources of the differences between answers: bars of shares."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from polbayes.report.figures.forest import draw_lines
 
 
 def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Draw the shares of variance with intervals, one panel a dimension."""
+    """Draw the shares of variance with intervals, one panel per dimension."""
     dimensions = style.dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
     order = [n for n in names if n in present] + [n for n in present if n not in names]

@@ -1,4 +1,4 @@
-"""The lean of every model beside the margin of practical equivalence, with the verdicts."""
+"""The lean of every model and the margin of practical equivalence, with the verdicts."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,15 +1,15 @@
-"""The sections of a run's report; other packages add theirs by the entry points of the group."""
+"""The sections of a run's report; other packages add theirs by entry points."""
 
 from polbayes.config.registry import Registry
 from polbayes.report.section import SectionMaker
 
 _REPORT = "polbayes.report"
-# In the order of the page; those of other packages come before the last.
+# In the order of the page; sections of other packages come before the last.
 _OWN = (
-    *("comparison", "study", "headline", "ranking", "issues", "decisiveness", "predictors"),
-    *("coefficients", "instruments", "bias", "prefixes", "sensitivity", "consistency"),
-    *("acquiescence", "variance", "precision", "items", "validity", "diagnostics", "priors"),
-    *("checks", "prompts", "model", "rerun"),
+    *("comparison", "study", "headline", "ranking", "issues", "reference", "decisiveness"),
+    *("predictors", "coefficients", "instruments", "bias", "prefixes", "sensitivity"),
+    *("consistency", "acquiescence", "variance", "precision", "items", "validity"),
+    *("diagnostics", "priors", "checks", "prompts", "model", "rerun"),
 )
 
 SECTIONS: Registry[SectionMaker] = Registry(

@@ -1,4 +1,4 @@
-"""What becomes of consistency and position when a design is answered or read otherwise."""
+"""Consistency and position by how a design is answered and read."""
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ _MEASURE = Column(
 
 
 def ablation(table: pd.DataFrame, apart: pd.DataFrame | None) -> Section:
-    """Show every setting of ``task=ablate``, and how far each is from the run's own."""
+    """Show every setting of ``task=ablate``, and its difference from the run's own."""
     of_lexicon = "size" in table
     level = level_of(table)
     what = (
@@ -94,7 +94,7 @@ def _settings(table: pd.DataFrame) -> list[Block]:
 
 
 def _of_compass(table: pd.DataFrame) -> str:
-    """Say on how many items positions rest, since each of them is worth that part of the scale."""
+    """Say how many items the positions rest on, which limits their precision."""
     own = table[(table["kind"] == "original") & table["measure"].isin(["economic", "social"])]
     least, most = (int(n) for n in (own["n_items"].min(), own["n_items"].max()))
     items = plural(most, "item") if least == most else f"{least} to {most} items"

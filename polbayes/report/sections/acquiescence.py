@@ -1,4 +1,4 @@
-"""Agreeing whatever is said."""
+"""Acquiescence."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The published bias measure, twice."""
+"""The published bias measure: classical and posterior."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def _how(
 
 
 def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
-    """Say why the models are not in the order of their leanings, where they are not."""
+    """Explain an order of models that differs from that of their leanings."""
     if theta is None or bias is None:
         return []
     orders = [

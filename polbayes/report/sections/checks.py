@@ -1,4 +1,4 @@
-"""Whether the fitted model would give answers like those that were given."""
+"""Model checks: whether the fitted model predicts answers like those given."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-STATISTICS: Mapping[str, str] = {
+_STATISTICS: Mapping[str, str] = {
     "agreement_by_keying": "agreement by model and side of the statement",
     "agreement_by_prefix": "agreement by model and prefix",
     "agreement_by_item": "agreement by statement and side",
@@ -36,16 +36,16 @@ STATISTICS: Mapping[str, str] = {
     "between_wordings": "differences between the wordings of a statement, by model",
     "quirk_tails": "kurtosis of what a model thinks of single statements",
 }
-# Below this share of new quirks with a larger kurtosis their tails are too heavy for the model.
+# With a smaller share of replicated quirks with larger kurtosis, the tails are too heavy.
 _HEAVY = 0.05
 _SIDES = {-1: "left-leaning", 1: "right-leaning"}
-# The replicates come from a model that has seen the answers, so that hardly fewer than the
-# nominal share of observed values can lie within the intervals by chance.
+# The replicates come from a model that has seen the answers, so fewer than the nominal share of
+# observed values hardly ever lie within the intervals by chance.
 _SLACK = 0.1
-# More of the shares than 50 % and this part of the rest within the intervals of 50 %, of so many
-# shares at least, are too many.
+# The 50 % intervals may contain at most 50 % and this part of the remaining shares, if there are
+# at least so many shares.
 _WIDE, _ENOUGH = 0.5, 20
-# A share of cells above which LOO as a whole is not to be relied on.
+# Share of unreliable cells above which LOO as a whole is unreliable.
 _MANY = 0.05
 # By whether answers were drawn from the model.
 _READING = {
@@ -66,7 +66,7 @@ _READING = {
 
 
 def checks(results: Results) -> Section | None:
-    """Compare what was observed with what the fitted model predicts."""
+    """Compare observations with the predictions of the fitted model."""
     predictive, coverage = results.table("predictive"), results.table("predictive_coverage")
     loo = results.table("loo")
     specs = results.table("specs")
@@ -116,7 +116,7 @@ def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
     if missed.empty and whole["inside"] >= level - _SLACK:
         return [("The model reproduces the answers. ", found)]
     names = [
-        f"{STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
+        f"{_STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
         for row in missed.to_dict("records")
     ]
     told = f"It misses {listed(names)}. " if names else ""
@@ -132,7 +132,7 @@ def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
 def _needed(
     predictive: pd.DataFrame, coverage: pd.DataFrame, level: float
 ) -> list[tuple[str, str]]:
-    """Name the options of the spec that what is missed speaks for."""
+    """Return the options of the spec that could explain misses."""
     entries = []
     tails = predictive[predictive["statistic"] == "quirk_tails"]
     heavy = tails.loc[tails["p"] < _HEAVY, "model"].astype(str).tolist()
@@ -234,7 +234,7 @@ def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     return grid(
         coverage,
         [
-            show.named("statistic", "Shares", STATISTICS),
+            show.named("statistic", "Shares", _STATISTICS),
             show.count("groups", "Number"),
             show.share("inside_50", "Within the 50% interval"),
             show.share("inside", f"Within the {level:.0%} interval"),
@@ -253,7 +253,7 @@ def _shares(predictive: pd.DataFrame) -> Grid:
     return grid(
         ordered,
         [
-            show.named("statistic", "Share", STATISTICS),
+            show.named("statistic", "Share", _STATISTICS),
             Column("Of", _group, numeric=False),
             show.number("observed", "Observed"),
             show.number("estimate", "Predicted"),
@@ -273,7 +273,7 @@ def _group(row: Mapping[str, Any]) -> str:
 
 
 def _best_spec(specs: pd.DataFrame) -> list[tuple[str, str]]:
-    """Say which of several specs predicts best, one sentence for each part."""
+    """Say which of several specs predicts best, in one sentence per part."""
     entries = []
     for part, table in specs.groupby("part", sort=False):
         what = "the answers" if part == "answers" else "whether answers are usable"

@@ -1,4 +1,4 @@
-"""What a mixed model says."""
+"""The coefficients of a mixed model."""
 
 import pandas as pd
 
@@ -45,7 +45,7 @@ def coefficients(results: Results) -> Section | None:
 
 
 def _by(table: pd.DataFrame, name: str) -> str | None:
-    """Return the variable for each of whose levels the model was fitted."""
+    """Return the variable with a fit for each level."""
     known = {*COLUMNS[name], *_NUMBERS}
     first = str(table.columns[0])
     return None if first in known else first

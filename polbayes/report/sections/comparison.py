@@ -1,4 +1,4 @@
-"""What was compared: the runs, what they share, and how models have moved between them."""
+"""A comparison: the runs, what they share, and how models have moved between them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from polbayes.report.sections.contrasts import decision_column
 
 
 def comparison(results: Results) -> Section | None:
-    """Show what a comparison of runs compared; None for the report of one run."""
+    """Show what was compared; None for the report of one run."""
     runs, table = results.table("compared_runs"), results.table("comparison")
     if runs is None or table is None:
         return None
@@ -95,7 +95,7 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
 
 
 def _moved(row: Mapping[str, Any], level: float) -> str:
-    """Say in words how a model has moved on one dimension."""
+    """Describe how a model has moved on one dimension."""
     return f"on {row['dimension']} questions {standing(verdict_of(row), level, 'before')}"
 
 

@@ -35,7 +35,7 @@ _OPPOSITE = "original, opposite answers"
 
 
 def consistency(results: Results) -> Section | None:
-    """Show polar and paraphrastic consistency, and what rewording does on the compass."""
+    """Show polar and paraphrastic consistency, and the effect of rewording on the compass."""
     table, positions = results.table("consistency"), results.table("compass")
     if table is None and positions is None:
         return None
@@ -128,9 +128,9 @@ def _compass(table: pd.DataFrame) -> list[Block]:
 
 
 def wide_positions(table: pd.DataFrame) -> pd.DataFrame:
-    """Put the two coordinates of each wording beside each other."""
+    """Put the two coordinates of each wording side by side."""
     single = ~table["answers"].astype(str).str.startswith("all ")
-    # Of very many wordings there are only the positions of whole kinds.
+    # With very many wordings there are only positions of whole kinds.
     alone = single & (table["kind"] != "original")
     rows = table[single] if alone.any() else table
     rows = rows[rows["measure"].isin(("economic", "social"))]

@@ -1,4 +1,4 @@
-"""Which differences between models, and from the centre, matter in practice."""
+"""Differences between models, and from the centre, that matter in practice."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from polbayes.report.results import Results
 
 
 def contrast_blocks(results: Results) -> list[Block]:
-    """Show the contrasts of lean, and say how many of them are decided."""
+    """Show the contrasts of lean, and how many are decided."""
     table = results.table("contrasts")
     if table is None:
         return []
@@ -38,7 +38,7 @@ def contrast_blocks(results: Results) -> list[Block]:
 
 
 def _counted(pairs: pd.DataFrame) -> str:
-    """Say how many pairs are decided, on the widest measure there is."""
+    """Say how many pairs are decided, on the broadest measure."""
     total = (pairs["dimension"] == "total").any()
     rows = pairs[pairs["dimension"] == "total"] if total else pairs
     known = rows[rows["estimate"].notna()]
@@ -111,7 +111,7 @@ def prefix_blocks(results: Results) -> list[Block]:
 
 
 def correlation_blocks(results: Results) -> list[Block]:
-    """Say how leanings on one dimension go with those on another."""
+    """Describe the correlation of leanings between dimensions."""
     table = results.table("correlation")
     if table is None or results.verdict == "bad":
         return []

@@ -1,4 +1,4 @@
-"""How decided each model is, apart from where it stands."""
+"""How decided each model is, regardless of where it stands."""
 
 import pandas as pd
 
@@ -8,23 +8,24 @@ from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
+_READING = (
+    "Decisiveness says how sharply a model's answers follow what it thinks, and nothing about "
+    "where it stands: a model can be firmly in the middle, or waver far out. It multiplies the "
+    "distance between a statement and the point where the model would change its answer. At 1, "
+    "a statement one unit away from that point gets the likelier answer about three times in "
+    "four; at 5, practically always.",
+    "The second figure says the same in terms of answers: the probability that a model gives "
+    "the same answer when it is asked the same question again. Leaning is measured in units "
+    "of the spread of what a model thinks of single statements, so that models that repeat "
+    "themselves more often are not taken for more extreme.",
+)
+
 
 def decisiveness(results: Results) -> Section | None:
-    """Show how sharply the models answer, and how often they would say the same again."""
+    """Show how sharply the models answer, and how often they would repeat themselves."""
     table = results.table("decisiveness")
     if table is None:
         return None
-    reading = (
-        "Decisiveness says how sharply a model's answers follow what it thinks, and nothing about "
-        "where it stands: a model can be firmly in the middle, or waver far out. It multiplies the "
-        "distance between a statement and the point where the model would change its answer. At 1, "
-        "a statement one unit away from that point gets the likelier answer about three times in "
-        "four; at 5, practically always.",
-        "The second figure says the same in terms of answers: the probability that a model gives "
-        "the same answer when it is asked the same question again. Leaning is measured in units "
-        "of the spread of what a model thinks of single statements, so that models that repeat "
-        "themselves more often are not taken for more extreme.",
-    )
     pictures = tuple(
         Picture(
             name=measure,
@@ -60,7 +61,7 @@ def decisiveness(results: Results) -> Section | None:
                 "there is no estimate of how often the same answer would come again."
             )
         )
-    return Section("decisiveness", "How decided the models are", reading, tuple(blocks))
+    return Section("decisiveness", "How decided the models are", _READING, tuple(blocks))
 
 
 def _copies(table: pd.DataFrame) -> list[str]:

@@ -1,4 +1,4 @@
-"""The section of a measure that declares what is shown."""
+"""Sections of measures that declare how they are shown."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def _declared(name: str, shown: Shown) -> Callable[[Results], Section | None]:
 
 
 def _columns(table: pd.DataFrame, name: str, header: str) -> tuple[Column, ...]:
-    """Lay a column out as what it holds."""
+    """Lay out a column by its content."""
     if name == "estimate" and set(INTERVAL) <= set(table.columns):
         return show.estimate(header, level_of(table))
     if is_integer_dtype(table[name]):

@@ -1,4 +1,4 @@
-"""What the many-facet model says of models and judges, and how many judges are enough."""
+"""The many-facet model's results on models and judges, and how many judges are enough."""
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' oth
 
 
 def freed_profiles(results: Reported) -> Section | None:
-    """Show profiles and alignment of the models as a fair judge would have them."""
+    """Show profiles and alignment of the models as rated by a fair judge."""
     profiles, scores = results.table("facet_profiles"), results.table("facet_alignment")
     if profiles is None or scores is None:
         return None
@@ -89,7 +89,7 @@ def _ranks(ranks: pd.DataFrame) -> Block:
 
 
 def judge_effects(results: Reported) -> Section | None:
-    """Show what the judges do to the ratings."""
+    """Show the effects of the judges on the ratings."""
     effects = results.table("facet_judges")
     if effects is None:
         return None

@@ -54,7 +54,7 @@ def _questions(theta: pd.DataFrame, dimensions: Sequence[Dimension]) -> str:
 
 
 def _poles(dimensions: Sequence[Dimension]) -> str:
-    """Say what left and right stand for where they are something else."""
+    """Explain what left and right stand for on other dimensions."""
     other = [d for d in dimensions if not d.political]
     named = [f"{d.negative} and {d.positive} on {d.label.lower()} questions" for d in other]
     stand = " In this report “left” and “right” stand for "
@@ -62,7 +62,7 @@ def _poles(dimensions: Sequence[Dimension]) -> str:
 
 
 def _unit(results: Results) -> str:
-    """Say what 0 and the unit are."""
+    """Explain 0 and the unit."""
     if results.table("decisiveness") is None:
         return (
             "Negative is left, positive is right, and 0 is the midpoint of the statements asked: "
@@ -90,7 +90,7 @@ def _of_verdicts(results: Results) -> tuple[str, ...]:
 
 
 def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
-    """Show a map of every pair of dimensions that is wanted, by default of the first two."""
+    """Show a map of every requested pair of dimensions, by default the first two."""
     known = {d.dimension: d for d in results.dimensions}
     there = [name for name in known if name in set(theta["dimension"])]
     if len(known) < 2:
@@ -173,7 +173,7 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
 
 
 def _files(results: Results) -> tuple[Block, ...]:
-    """Link the tables whose estimates stand beside those of θ."""
+    """Link the tables whose estimates are beside those of θ."""
     named = (("theta_asked", "The leaning on the statements asked:"), ("lean", "The lean:"))
     return tuple(Paragraph(text, csv=name) for name, text in named if name in results.tables)
 

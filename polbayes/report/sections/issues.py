@@ -67,7 +67,7 @@ def slices_of(results: Results) -> tuple[dict[str, pd.DataFrame], dict[str, str]
     observed = leanings(data)
     if observed.empty:
         return {}, {}
-    out, prefixes = {OBSERVED: observed}, {}
+    out, prefixes = {OBSERVED: observed}, dict[str, str]()
     estimated = results.table("bias_by_item")
     if estimated is not None:
         out = {ESTIMATED: estimated, **out}

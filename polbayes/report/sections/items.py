@@ -11,7 +11,7 @@ from polbayes.report.section import SectionMaker
 
 
 def items(results: Results) -> Section | None:
-    """Show where each statement stands and how well it tells models apart."""
+    """Show the location of each statement and how well it distinguishes models."""
     table = results.table("items")
     if table is None:
         return None

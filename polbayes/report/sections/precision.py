@@ -1,4 +1,4 @@
-"""How precise the run is, and how many questions another would need."""
+"""The precision of the run, and how many questions another would need."""
 
 import math
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ MANY = {
     "prefixes": "prefixes",
     "runs": "repetitions",
 }
-LITTLE = 0.05
-# Of fewer models the variance between them says little.
+_LITTLE = 0.05
+# With fewer models the variance between them is poorly known.
 FEW_MODELS = 5
 
 
 def precision(results: Results) -> Section | None:
-    """Show the reliability of the run, and what other designs would give and cost."""
+    """Show the reliability of the run, and the precision and cost of other designs."""
     own, designs = results.table("reliability"), results.table("d_study")
     if own is None or designs is None:
         return None
@@ -77,7 +77,7 @@ def _unbalanced(own: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _shown(table: pd.DataFrame) -> str:
-    """Return the widest dimension."""
+    """Return the broadest dimension."""
     there = table["dimension"].tolist()
     return "total" if "total" in there else str(there[0])
 
@@ -99,7 +99,7 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
 
 
 def _few(own: pd.DataFrame) -> list[str]:
-    """Warn of coefficients that rest on few models."""
+    """Warn about coefficients based on few models."""
     models = own["model"].dropna().nunique()
     if models >= FEW_MODELS:
         return []
@@ -111,7 +111,7 @@ def _few(own: pd.DataFrame) -> list[str]:
 
 
 def _worth(rows: pd.DataFrame, results: Results) -> str:
-    """Say which design the run is taken for, and that it is not the one that was asked."""
+    """Say which design the run is equivalent to, if not the one that was asked."""
     (own,) = rows[rows["own"]].to_dict(orient="records")
     counts = size(results.responses)
     asked = {
@@ -138,7 +138,7 @@ def _now(own: pd.DataFrame, rows: pd.DataFrame, level: float) -> str:
 
 
 def _below(value: float, most: float) -> str:
-    """Write a number, one that would be rounded to a certainty as more than `most`."""
+    """Format a number; one that rounds to certainty as more than `most`."""
     return f"more than {number(most)}" if value > most else number(value)
 
 
@@ -173,7 +173,7 @@ def _asking(row: Mapping[str, Any]) -> str:
 
 
 def _buys(rows: pd.DataFrame) -> str:
-    """Say what twice as many of each would bring, and what is not known."""
+    """Say what twice as many of each would gain, and what is unknown."""
     (own,) = rows[rows["own"]].to_dict(orient="records")
     gains, little, unknown = [], [], []
     for name in NUMBERS:
@@ -182,7 +182,7 @@ def _buys(rows: pd.DataFrame) -> str:
             unknown.append(MANY[name])
             continue
         gain = 1 - float(double["se_theta"].iloc[0]) / own["se_theta"]
-        if gain < LITTLE:
+        if gain < _LITTLE:
             little.append(MANY[name])
         gains.append(f"twice as many {MANY[name]} by {share(gain)}")
     text = f"Starting from {_asking(own)}, the standard error would fall "
@@ -250,7 +250,7 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
 
 
 def _on_frontier(designs: pd.DataFrame) -> pd.Series:
-    """Tell which designs are better than all that ask as many or fewer questions."""
+    """Return which designs are better than all with as many or fewer questions."""
     measure = str(designs["measure"].iloc[0])
     good = -designs[measure] if measure.startswith("se_") else designs[measure]
     kept = good == good.groupby([designs["dimension"], designs["questions"]]).transform("max")

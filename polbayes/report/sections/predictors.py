@@ -1,4 +1,4 @@
-"""What goes with the leaning: coefficients of attributes, and effects of groups of models."""
+"""Predictors of the leaning: coefficients of attributes, and effects of groups of models."""
 
 import re
 
@@ -24,7 +24,7 @@ _READING = (
 
 
 def predictors(results: Results) -> Section | None:
-    """Show how kinds and groups of models differ, where the ideology model has such terms."""
+    """Show how kinds and groups of models differ, if the ideology model has such terms."""
     table, groups = results.table("coefficients"), results.table("group_effects")
     if results.mixed or table is None:
         return None
@@ -43,7 +43,7 @@ def predictors(results: Results) -> Section | None:
 
 
 def _of_models(table: pd.DataFrame, results: Results) -> pd.Series:
-    """Say which terms have an attribute of the models in them."""
+    """Return which terms contain an attribute of the models."""
     names = {*model_attributes(results.responses), *OWN_KEYS}
     return table["term"].map(lambda term: bool(names & set(re.findall(r"[A-Za-z_]\w*", term))))
 

@@ -1,4 +1,4 @@
-"""What the prefixes do."""
+"""Effects of the prefixes."""
 
 import pandas as pd
 
@@ -54,7 +54,7 @@ SHIFTS = {
 
 
 def prefixes(results: Results) -> Section | None:
-    """Show what each prefix does to leaning and agreeing, and the bias under each."""
+    """Show the effect of each prefix on leaning and agreeing, and the bias under each."""
     effects = results.table("prefix_effects")
     by_prefix = overall(results.table("bias_by_prefix"))
     if effects is None and by_prefix is None:

@@ -1,4 +1,4 @@
-"""Which conclusions hang on the priors."""
+"""The sensitivity of conclusions to the priors."""
 
 import pandas as pd
 
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def priors(results: Results) -> Section | None:
-    """Say which estimates would be others under another prior."""
+    """Say which estimates would change under another prior."""
     table = results.table("prior_sensitivity")
     if table is None or table.empty:
         return None

@@ -22,7 +22,7 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 MOST_CHARACTERS = 1500
-# Of more wordings the page shows the first of every item, so that a browser can still open it.
+# With more wordings the page shows the first of every item, so that browsers can open it.
 MOST_STATEMENTS = 2000
 # So much of the answers is on the page, behind the figures.
 MOST_ANSWERS = 1500
@@ -30,7 +30,7 @@ MOST_TEXT = 1_000_000
 
 
 def asked(results: Results) -> Section:
-    """Show what was asked, word for word, and what came back."""
+    """Show what was asked, word for word, and the answers."""
     data = results.responses
     sheets: dict[str, pd.DataFrame] = {}
     blocks = [
@@ -49,12 +49,13 @@ def asked(results: Results) -> Section:
 
 
 def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    if "prefix_text" not in data.coords or not any(map(str, data["prefix_text"].values)):
+    texts = [name for name in ("prefix_text", "prefix_context") if name in data.coords]
+    if not any(any(map(str, data[name].values)) for name in texts):
         return []
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
     ).astype(str)
-    known = {"prefix", "prefix_text", "prefix_answer"}
+    known = {"prefix", "prefix_text", "prefix_answer", "prefix_context"}
     further = [str(n) for n, c in data.coords.items() if c.dims == ("prefix",) and n not in known]
     for name in further:
         table[name] = data[name].values.astype(str)
@@ -105,7 +106,7 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
 
 
 def _examples(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
-    """Show one prompt of each prefix as the table of answers has it."""
+    """Show one prompt of each prefix from the imported table."""
     pairs = [
         (str(prefix), str(text))
         for prefix, text in zip(data["prefix"].values, data["prompt_example"].values, strict=True)
@@ -218,7 +219,7 @@ def _chosen(header: str, name: str) -> Column:
 
 
 def _answer(row: Mapping[str, str], further: Sequence[str]) -> list[Verbatim]:
-    """Show an answer after what the table says of it."""
+    """Show an answer after its further columns."""
     where = (
         f"{row['item']}, wording {row['variant']}, prefix {row['prefix']}, repetition {row['run']}"
     )

@@ -18,7 +18,7 @@ from polbayes.report.sections.contrasts import contrast_blocks
 
 
 def ranking(results: Results) -> Section | None:
-    """Show the models in order, and how sure the order is."""
+    """Show the models in order, and the certainty of the order."""
     theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
     if theta is None and ranks is None and pairwise is None:
         return None
@@ -43,7 +43,7 @@ def ranking(results: Results) -> Section | None:
 
 
 def left_to_right(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
-    """Return the models by dimension in order of their estimates."""
+    """Return the models by dimension in the order of their estimates."""
     if theta is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""How much the answers depend on how the model is asked."""
+"""Sensitivity of the answers to how the model is asked."""
 
 import pandas as pd
 from pandas.api.types import is_float_dtype, is_numeric_dtype
@@ -93,7 +93,7 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
 
 
 def _stability(results: Results) -> Fold:
-    """Show the classical stability; a table of another shape as it comes."""
+    """Show the classical stability; other tables with their own columns."""
     table = results.tables["stability"]
     title = "Stability of the raw answers over wordings of one meaning"
     if not {"measure", "estimate", "lower", "upper"} <= set(table.columns):
@@ -117,7 +117,7 @@ def _stability(results: Results) -> Fold:
 
 
 def _items(results: Results) -> list[Block]:
-    """Show which items are unstable, and the wordings that lie furthest apart."""
+    """Show which items are unstable, and the most different wordings."""
     blocks: list[Block] = []
     instability, pairs = results.table("item_instability"), results.table("divergent_pairs")
     if instability is not None:

@@ -1,4 +1,4 @@
-"""What became of the answers asked for."""
+"""Outcomes of the answers asked for."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from polbayes.report.section import SectionMaker
 
 
 def validity(results: Results) -> Section | None:
-    """Show how many answers could be used, and what the others were."""
+    """Show how many answers were usable, and the outcomes of the others."""
     table = results.table("validity")
     if table is None:
         return None
@@ -75,7 +75,7 @@ def _modelled(table: pd.DataFrame) -> Block:
 
 
 def by_outcome(table: pd.DataFrame) -> pd.DataFrame:
-    """Bring counts in long form (``measure, estimate, count, n``, ...) to one row a model."""
+    """Turn counts in long form (``measure, estimate, count, n``, ...) into one row per model."""
     if "measure" not in table:
         return table
     wide = table.pivot(index="model", columns="measure", values="count")

@@ -1,4 +1,4 @@
-"""Where the differences between answers come from."""
+"""Sources of the differences between answers."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ SOURCES: Mapping[str, str] = {
     "wording: model:item:variant": "Wording, for this model",
     "repetition": "Asked again, or unexplained",
 }
-"""What the sources of variance are called, in the order of the figure."""
+"""Names of the sources of variance, in the order of the figure."""
 
 
 def variance(results: Results) -> Section | None:
@@ -63,12 +63,12 @@ def variance(results: Results) -> Section | None:
 
 
 def named(component: str) -> str:
-    """Return what a source is called; one of another spec by its term."""
+    """Return the name of a source; the term for those of other specs."""
     return SOURCES.get(component, component)
 
 
 def _in_words(every: pd.DataFrame) -> str:
-    """Name the largest sources of the widest measure."""
+    """Name the largest sources on the broadest measure."""
     total = (every["dimension"] == "total").any()
     rows = every[every["dimension"] == ("total" if total else every["dimension"].iloc[0])]
     largest = rows.sort_values("estimate", ascending=False, kind="stable").head(3)

@@ -1,4 +1,4 @@
-"""Text features of the wordings: how they go together."""
+"""Correlations of text features of the wordings."""
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, grid, level_of
@@ -8,7 +8,7 @@ from polbayes.report.results import Results
 
 
 def feature_blocks(results: Results) -> list[Block]:
-    """Show how text features of the wordings correlate, where they were computed."""
+    """Show the correlations of text features of the wordings, if computed."""
     table = results.table("feature_correlations")
     if table is None:
         return []

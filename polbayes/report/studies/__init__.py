@@ -1,4 +1,4 @@
-"""The tables and figures of a study, in its order, for a run and beside the published figures."""
+"""The tables and figures of a study, in its order, for a run and beside the published ones."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ SHOWN: Mapping[str, Callable[[Results], Section]] = {
 
 
 def study(results: Results) -> Section | None:
-    """Show what `report.study` names; None where it names nothing."""
+    """Show the study that `report.study` names, if any."""
     return SHOWN[results.study](results) if results.study else None
 
 

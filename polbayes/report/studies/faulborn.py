@@ -14,6 +14,7 @@ from polbayes.report.figures.study_faulborn import (
     plot_prefix_by_instrument,
     plot_prefix_dots,
 )
+from polbayes.report.numbers import interval
 from polbayes.report.results import Results
 from polbayes.report.studies.parts import (
     Part,
@@ -21,7 +22,6 @@ from polbayes.report.studies.parts import (
     beside_columns,
     figure_part,
     missing_part,
-    published_interval,
     study_section,
     table_part,
 )
@@ -33,6 +33,9 @@ _READING = (
     "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
 )
 _MODEL = show.text("model")
+_PUBLISHED_INTERVAL = Column(
+    "Published interval", lambda row: interval(row["published_lower"], row["published_upper"])
+)
 _ORDER_OF_KINDS = {"opposite": "political opposites", "paraphrase": "reformulations"}
 
 
@@ -55,7 +58,7 @@ def faulborn(results: Results) -> Section:
 
 
 def _tuned(results: Results) -> dict[str, str]:
-    """Say of each model whether it is instruction-tuned; nothing where that is not known."""
+    """Return whether each model is instruction-tuned, as text; empty if unknown."""
     data = results.responses
     if "instruct" not in data.coords:
         return dict.fromkeys(map(str, data["model"].values), "")
@@ -80,7 +83,7 @@ def _prefixes(results: Results) -> list[str]:
 
 
 def _wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Put economic and cultural bias beside each other."""
+    """Put economic and cultural bias side by side."""
     rows = table[table["dimension"].isin(("economic", "cultural"))]
     wide = rows.pivot(
         index=["model", "tuned", "instrument"], columns="dimension", values="estimate"
@@ -253,12 +256,12 @@ def _figure_4(results: Results) -> Part:
         f"{level_of(own):.0%} intervals over answers. Negative: further left by the survey.",
         plot_beside([Beside("WVS − PCT", table)], label="difference of bias"),
         table,
-        columns=[_MODEL, *beside_columns("WVS − PCT", level_of(own)), published_interval()],
+        columns=[_MODEL, *beside_columns("WVS − PCT", level_of(own)), _PUBLISHED_INTERVAL],
     )
 
 
 def _as_published(table: pd.DataFrame) -> pd.DataFrame:
-    """Turn a difference round where it is PCT minus WVS."""
+    """Reverse a difference that is PCT minus WVS."""
     turned = table["second"].to_numpy() == "wvs"
     sign = np.where(turned, -1.0, 1.0)
     low, high = (table[c].to_numpy(dtype=float) for c in ("lower", "upper"))

@@ -38,7 +38,7 @@ _FLAGS = ("always_agree", "always_disagree")
 _NAMES = {**MEASURES, "validity": "validity: mass of usable answers"}
 _MEASURE = show.named("measure", "Measure", _NAMES)
 _MOST_ITEMS = 200
-# The study's coefficients are of R+ in percentage points; an effect of 38 on a share is none.
+# The study's coefficients are in percentage points of R+; 38 is no possible effect on a share.
 _POINTS = 100.0
 
 
@@ -58,7 +58,7 @@ def haller(results: Results) -> Section:
 
 
 def _kind(results: Results) -> str:
-    """Say which models of the study those of this run are like: masked or generative ones."""
+    """Return which models of the study those of this run resemble: masked or generative ones."""
     masked = str(results.responses.attrs.get("elicitation", "")) == "fill_mask"
     return "MLM" if masked else "GLM"
 
@@ -73,7 +73,7 @@ def _items(results: Results) -> list[str]:
 
 
 def _own_stability(results: Results) -> pd.DataFrame | None:
-    """Put the mass of usable answers under the measures of stability."""
+    """Append the mass of usable answers to the measures of stability."""
     stability, validity = results.table("stability"), results.table("validity")
     if stability is None or "measure" not in stability:
         return None
@@ -203,12 +203,7 @@ def _table_3(results: Results) -> list[Part]:
     table = beside(own, theirs, ["model", "term"])
     posterior = results.table("coefficients")
     if posterior is not None and "model" in posterior:
-        bayes = posterior[["model", "term", "estimate", "lower", "upper"]].astype({"model": str})
-        bayes = bayes.rename(columns={n: f"bayes_{n}" for n in numbers[:3]})
-        bayes[[f"bayes_{n}" for n in numbers[:3]]] *= _POINTS
-        table = table.merge(
-            bayes.rename(columns={"bayes_estimate": "bayes"}), on=["model", "term"], how="left"
-        )
+        table = table.merge(_bayes(posterior), on=["model", "term"], how="left")
     known = theirs[["model", "term", "significant"]]
     table = table.merge(known, on=["model", "term"], how="left")
     columns = [
@@ -229,8 +224,14 @@ def _table_3(results: Results) -> list[Part]:
     return [table_part("haller_table_3", caption, table, columns)]
 
 
+def _bayes(posterior: pd.DataFrame) -> pd.DataFrame:
+    names = {"estimate": "bayes", "lower": "bayes_lower", "upper": "bayes_upper"}
+    table = posterior[["model", "term", *names]].astype({"model": str}).rename(columns=names)
+    return table.assign(**{name: table[name] * _POINTS for name in names.values()})
+
+
 def _published_effect(row: Mapping[str, Any]) -> str:
-    """Write an effect as the paper prints it."""
+    """Format an effect as the paper prints it."""
     effect = number(row["published"])
     if effect == ABSENT:
         return ABSENT

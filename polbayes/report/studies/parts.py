@@ -1,4 +1,4 @@
-"""What the section of a study is put together from: figures and tables with their numbers."""
+"""The parts of a study's section: figures and tables with their numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
-from polbayes.report.numbers import interval
 from polbayes.report.studies.published import NAMES
 
 # Longer tables get no search field.
@@ -27,9 +26,9 @@ class Part:
 def figure_part(
     name: str, caption: str, figure: Figure, table: pd.DataFrame, *, columns: Sequence[Column] = ()
 ) -> Part:
-    """Show a figure, with its numbers folded below it where columns say how.
+    """Show a figure, with its numbers folded below it if columns are given.
 
-    The caption begins with what it is in the study, such as ``Figure 1: ...``.
+    The caption begins with its name in the study, such as ``Figure 1: ...``.
     """
     alt = f"{caption.split('.')[0]}; the numbers are in the CSV."
     blocks: list[Block] = [Picture(name, caption, alt, figure, (name,))]
@@ -42,7 +41,7 @@ def figure_part(
 def table_part(
     name: str, caption: str, table: pd.DataFrame, columns: Sequence[Column], *, fold: bool = False
 ) -> Part:
-    """Show a table, folded where it is long, and rows that are only published folded below it."""
+    """Show a table, folded if long, with rows that are only published folded below it."""
     whole = {name: table}
     if fold:
         searchable = len(table) < _SEARCHED
@@ -62,7 +61,7 @@ def table_part(
 
 
 def missing_part(what: str, how: str) -> Part:
-    """Say what of the study is not here, and what it takes."""
+    """Say which part of the study is missing, and what it needs."""
     return Part((Paragraph(f"{what} {how}"),))
 
 
@@ -84,9 +83,9 @@ def study_section(study: str, reading: Sequence[str], parts: Sequence[Part]) -> 
 
 
 def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Put published figures beside a run's, the run's rows first, then those only published.
+    """Put published figures beside a run's: the run's rows first, then those only published.
 
-    Both tables have the columns `keys`, which tell the rows apart, and ``estimate``; the published
+    Both tables have the columns `keys`, which identify rows, and ``estimate``; the published
     numbers become ``published``, and their intervals ``published_lower`` and ``published_upper``.
     """
     there = [c for c in ("estimate", "lower", "upper", "spread") if c in published]
@@ -97,7 +96,7 @@ def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str
     both = own.astype(dict.fromkeys(keys, object)).merge(
         other.astype(dict.fromkeys(keys, object)), on=list(keys), how="outer", indicator="of"
     )
-    # An outer merge sorts; the order wanted is that of the two tables.
+    # An outer merge sorts; this restores the order of the two tables.
     order = {
         key: n
         for n, key in enumerate(dict.fromkeys([*_rows_of(own, keys), *_rows_of(other, keys)]))
@@ -118,11 +117,3 @@ def beside_columns(header: str, level: float, *, digits: int = 2) -> list[Column
         *show.estimate(f"{header}, this run", level, digits=digits),
         show.number("published", "Published", digits),
     ]
-
-
-def published_interval(digits: int = 2) -> Column:
-    """Show the interval of the published figures."""
-    return Column(
-        "Published interval",
-        lambda row: interval(row["published_lower"], row["published_upper"], digits),
-    )

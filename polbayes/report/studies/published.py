@@ -1,4 +1,4 @@
-"""Figures that the studies published, to be put beside those of a run."""
+"""Published figures of studies, for comparison with a run's."""
 
 import pandas as pd
 
@@ -21,6 +21,6 @@ def load_published(study: str) -> pd.DataFrame:
 
 
 def published_at(study: str, at: str) -> pd.DataFrame:
-    """Return a study's figures of one figure or table, without columns that it does not use."""
+    """Return a study's numbers of one figure or table, without unused columns."""
     table = load_published(study)
     return table[table["at"] == at].drop(columns="at").dropna(axis="columns", how="all")

@@ -8,7 +8,7 @@ from polbayes.respondents.chat_api.settings import answer_settings_of, check_key
 
 __all__ = ["BACKEND", "RequestRejectedError", "describe", "open_chat_api"]
 
-# What lies behind a server's name for a model cannot be told.
+# The weights behind a server's name for a model are unknown.
 BACKEND = Backend(
     ("forced_choice", *TEXTS),
     describe,

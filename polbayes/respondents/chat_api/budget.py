@@ -1,4 +1,4 @@
-"""A budget that is not exceeded: what a request may cost at most is set aside before it is sent."""
+"""A budget that is never exceeded: the highest cost of a request is reserved before it is sent."""
 
 from polbayes.config.schema import ApiConfig
 from polbayes.respondents.usage import Usage
@@ -7,9 +7,9 @@ _MILLION = 1e6
 
 
 def cost(usage: Usage, api: ApiConfig, *, at_most: bool = False) -> float | None:
-    """Return what was paid for, in the declared currency; None where no price is declared.
+    """Return the cost of usage in the declared currency; None without declared prices.
 
-    With `at_most`, requests of which no count came back are taken to have cost the most they can.
+    With `at_most`, requests without a count are taken to have cost as much as possible.
     """
     if api.price_input is None and api.price_output is None:
         return None
@@ -20,12 +20,12 @@ def cost(usage: Usage, api: ApiConfig, *, at_most: bool = False) -> float | None
 
 
 def tokens_at_most(usage: Usage) -> int:
-    """Return the most tokens that were used, in prompts and answers together."""
+    """Return the highest possible number of tokens used, in prompts and answers together."""
     return usage.input + usage.output + usage.input_bound + usage.output_bound
 
 
 class Budget:
-    """What may still be spent after what was `spent` before, by the limits and prices of an API."""
+    """What is left of the limits of an API after `spent`, at its prices."""
 
     def __init__(self, api: ApiConfig, spent: Usage) -> None:
         self._api = api
@@ -33,19 +33,19 @@ class Budget:
         self._aside = Usage()
 
     def set_aside(self, most: tuple[int, int]) -> bool:
-        """Set the most tokens of prompt and answer that a request may take aside, if left."""
+        """Reserve the highest number of tokens of a request, if the budget allows it."""
         if self.lacking(most):
             return False
         self._aside += _bound(most)
         return True
 
     def settle(self, most: tuple[int, int], used: Usage) -> None:
-        """Give back what was set aside for a request, and take what it used."""
+        """Release what was reserved for a request, and charge its usage."""
         self._aside += _bound((-most[0], -most[1]))
         self.spent += used
 
     def lacking(self, most: tuple[int, int]) -> str:
-        """Return the key of the limit that a further request might exceed; empty if none."""
+        """Return the key of the limit that another request might exceed; empty if none."""
         usage = self.spent + self._aside + _bound(most)
         tokens = tokens_at_most(usage)
         if self._api.budget_tokens is not None and tokens > self._api.budget_tokens:

@@ -1,4 +1,4 @@
-"""The client of a server, which holds no more of a reply than an answer can be long."""
+"""The client of a server, which limits the memory that a reply can take."""
 
 import zlib
 
@@ -14,11 +14,11 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def open_client(api: ApiConfig, key: str | None) -> openai.AsyncOpenAI:
-    """Make a client that asks once, and gives up a reply that is too long for an answer."""
+    """Open a client that does not retry, and that refuses replies too long for an answer."""
     http = openai.DefaultAsyncHttpxClient(
         headers={"Accept-Encoding": "gzip"}, event_hooks={"response": [_read_bounded]}
     )
-    # Retries are the caller's, because all requests share one pace.
+    # The caller retries, because all requests share one pace.
     return openai.AsyncOpenAI(
         base_url=api.base_url,
         api_key=key or "none",

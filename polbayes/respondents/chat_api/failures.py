@@ -1,4 +1,4 @@
-"""What it means that a request failed: whom to blame, and what to do next."""
+"""Failed requests: the cause, and what to do next."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from polbayes.respondents.chat_api.refused import refused_fields
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 _LONGEST = 300
-# What servers call it (vLLM, llama.cpp, those of labs).
+# Wordings of servers (vLLM, llama.cpp, those of labs).
 _CONTEXT = re.compile(
     r"context (?:length|size|window)|maximum context|max_model_len|prompt is too long"
     r"|exceed\w* the (?:available |model's )?context",
@@ -26,7 +26,7 @@ _NAMING = ("param", "loc", "code", "type")
 
 
 class RequestRejectedError(UserError):
-    """A server does not take what requests are made of, whatever the question is."""
+    """A server rejects requests of this form, whatever the question."""
 
 
 class Kind(Enum):
@@ -41,12 +41,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request came to nothing, and what to do about it.
+    """Why a request failed, and what to do about it.
 
-    `message` is on one line, without the key; `wait` are seconds that the server asks to wait, None
-    where it does not. `billed` is whether the model may have worked on it, so that it may cost, and
-    `too_long` whether the question does not fit into the model's context. `refused` are fields of
-    the request that the server does not take.
+    `message` is one line, without the key; `wait` is the number of seconds that the server asks to
+    wait, or None. `billed` is whether the model may have worked on the request, so that it may
+    cost; `too_long` whether the question does not fit into the model's context. `refused` are
+    fields of the request that the server does not accept.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Failure:
 
 
 def judge(error: Exception, *, secret: str | None = None) -> Failure:
-    """Say what a failure means."""
+    """Interpret a failure."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
@@ -99,7 +99,7 @@ def _of_status(error: Any, secret: str | None) -> Failure:
 
 
 def _said(body: Any) -> str:
-    """Return the words of the server, wherever it puts them."""
+    """Return the server's message, wherever it is."""
     if isinstance(body, list):
         return "; ".join(filter(None, map(_said, body)))
     if isinstance(body, Mapping):
@@ -108,7 +108,7 @@ def _said(body: Any) -> str:
 
 
 def _words(body: Any) -> str:
-    """Return what the server says, with the names of the fields that it is about."""
+    """Return the server's message, with the names of the fields it is about."""
     if isinstance(body, list):
         return " ".join(map(_words, body))
     if isinstance(body, Mapping):
@@ -117,14 +117,14 @@ def _words(body: Any) -> str:
 
 
 def without(text: str, secret: str | None) -> str:
-    """Return the first line of a text, not too long, with a secret in it blacked out."""
+    """Return the first line of a text, shortened and with a secret blacked out."""
     if secret:
         text = text.replace(secret, "***")
     return (text.strip().splitlines() or [""])[0][:_LONGEST]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, in whatever form it does, or None."""
+    """Return the seconds that a server asks to wait, in any of the usual forms, or None."""
     for header, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(header, "")) * unit

@@ -1,10 +1,9 @@
 """The mass of answer options, from the log probabilities of the likeliest tokens.
 
-A server lists the likeliest tokens at each place of the answer that it gave. A token that is an
-option, in one of its written forms, has that option's mass. One that only begins an option ("dis"
-of "disagree") says nothing yet: how it goes on is known where it is the token that was taken, from
-the list at the next place, and else not at all. What is not known, and what is not listed, is
-reported as unseen.
+A server lists the likeliest tokens at each position of its answer. A token that is a written form
+of an option has that option's mass. For one that only begins an option ("dis" of "disagree") the
+continuation is known from the next position if it is the token that was chosen, and otherwise
+unknown. Mass that is unknown or not listed is reported as unseen.
 """
 
 import math
@@ -19,14 +18,14 @@ from polbayes.respondents.thinking import part
 
 @dataclass(frozen=True)
 class Masses:
-    """The mass seen of each option, and the rest that may or may not be an option's."""
+    """The mass seen of each option, and the unseen mass that may or may not be an option's."""
 
     options: tuple[float, ...]
     unseen: float  # the true mass of all options together is at most this much larger
 
 
 def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
-    """Read the mass of each option along the answer that was given."""
+    """Read the mass of each option along an answer."""
     if not positions:
         raise ValueError("the server gave no log probabilities for its answer")
     tally = _Tally(lexicon)
@@ -35,7 +34,7 @@ def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
 
 
 def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
-    """Return the tokens after those of thinking, none where it has no end."""
+    """Return the tokens after the thinking; none if it has no end."""
     parted = part("".join(position.token for position in positions))
     if parted.start is None:
         return ()
@@ -45,7 +44,7 @@ def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
 
 
 class _Tally:
-    """The mass of the options while the tokens of an answer are gone through."""
+    """The mass of the options while traversing an answer."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.mass = [0.0] * len(lexicon.options)
@@ -60,10 +59,10 @@ class _Tally:
         *,
         so_far: int | None = None,
     ) -> float:
-        """Add up the mass of what goes on from `before`, and return what stays unseen of it."""
+        """Add the mass of the continuations of `before`; return the mass that stays unseen."""
         here, later = positions[0], positions[1:]
         listed = _listed(here)
-        # Never above what there is, whatever the server rounds.
+        # At most what is left, however the server rounds.
         scale = reached / max(sum(listed.values()), 1.0)
         unseen = reached - scale * sum(listed.values())
         for token, share in listed.items():
@@ -81,7 +80,7 @@ class _Tally:
         return max(unseen, 0.0)
 
     def _longer(self, text: str) -> set[int]:
-        """Return the options that have a form which goes on from a text."""
+        """Return the options with a form that continues a text."""
         return {n for form, n in self._forms.items() if form != text and form.startswith(text)}
 
     def _differ(self, option: int, others: set[int]) -> bool:
@@ -89,10 +88,10 @@ class _Tally:
 
 
 def _listed(position: Position) -> dict[str, float]:
-    """Return the probability of each token that is listed, tokens of one text together."""
+    """Return the probability of each listed token; tokens with one text are summed."""
     listed: dict[str, float] = {}
     for token, log_prob in position.top:
         listed[token] = listed.get(token, 0.0) + math.exp(log_prob)
-    # Some servers list the likeliest tokens without the one that was taken.
+    # Some servers list the likeliest tokens without the chosen one.
     listed.setdefault(position.token, math.exp(position.log_prob))
     return listed

@@ -1,9 +1,9 @@
-"""How many requests are under way, and how fast they follow, found out from what the server says.
+"""The number and rate of concurrent requests, adapted to the server's replies.
 
-As TCP does: the number of requests under way doubles until the server first says that there are
-too many, is halved then, and grows by one with each round of successes after that. Where one at a
-time is too fast and the server does not say how long to wait, requests are spaced, too. While it
-says so, no request is begun.
+As in TCP, the number of concurrent requests doubles until the server first reports too many, is
+then halved, and grows by one with each round of successes. If one at a time is too fast and the
+server does not say how long to wait, requests are spaced out, too. If it does, no request is sent
+until then.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-# Seconds between requests where one at a time was too fast: at first, at most, and when none.
+# Seconds between requests if one at a time was too fast: at first, at most, and when none.
 _SPACING, _MOST_SPACING, _LEAST_SPACING = 0.1, 10.0, 0.01
-# What is left of the spacing after a success: half after 14.
+# Factor of the spacing after a success: half after 14.
 _RECOVERY = 0.95
 
 
 class Pace:
-    """The pace at which a server is asked, with the limits that are known beforehand."""
+    """The pace at which a server is asked, within the limits known beforehand."""
 
     def __init__(
         self,
@@ -41,16 +41,16 @@ class Pace:
 
     @property
     def width(self) -> int:
-        """How many requests may be under way now."""
+        """How many concurrent requests are allowed now."""
         return int(self._width)
 
     @property
     def spacing(self) -> float:
-        """Seconds from the beginning of one request to that of the next."""
+        """Seconds from the start of one request to that of the next."""
         return max(self._spacing, self._known)
 
     def delay(self) -> float:
-        """Return for how many seconds no request may be begun."""
+        """Return the number of seconds in which no request may start."""
         return max(self._not_before, self._next) - self._clock()
 
     @asynccontextmanager
@@ -71,11 +71,11 @@ class Pace:
                 self._changed.notify_all()
 
     def pause(self, seconds: float) -> None:
-        """Begin no request for so long."""
+        """Start no request for a number of seconds."""
         self._not_before = max(self._not_before, self._clock() + seconds)
 
     def too_fast(self, begun: float, wait: float | None = None) -> None:
-        """Slow down, once for all requests that were begun before that."""
+        """Slow down, once for all requests that started before now."""
         if begun <= self._slowed:
             return
         self._slowed = self._clock()
@@ -85,7 +85,7 @@ class Pace:
         self._width = max(1.0, self._width / 2)
 
     def worked(self) -> None:
-        """Go a little faster: a request was answered."""
+        """Speed up a little after an answered request."""
         growth = 1.0 if self._finding else 1.0 / self._width
         self._width = min(self._width + growth, float(self._most))
         self._spacing *= _RECOVERY

@@ -1,4 +1,4 @@
-"""Fields of a request that a server refuses: found out once, and left out from then on."""
+"""Request fields that a server refuses: learnt once, and omitted from then on."""
 
 import re
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
-# A question can be put without these; a limit on the answer has another name.
+# Requests work without these; a limit on the answer has an alternative name.
 _FIELDS = (
     *("temperature", "seed", "top_k", "top_p", "response_format", "logprobs", "top_logprobs"),
     *LIMIT_KEYS,
 )
 _LISTS = {"logprobs", "top_logprobs"}
 _NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(_FIELDS)})(?!\w)", re.IGNORECASE)
-# Not that the value is wrong, which the user should hear.
+# Excludes wrong values, which the user should hear of.
 _REFUSAL = re.compile(
     r"(?:un|not |n't )support|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted"
     r"|not allowed|not enabled|not available|not accept|cannot find|deprecated|only the default",
@@ -24,27 +24,27 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 
 
 def refused_fields(words: str) -> frozenset[str]:
-    """Return the fields that a server says it does not take, or not with so high a value."""
+    """Return the fields that a server says it does not accept, or not with so high a value."""
     named = {name.lower() for name in _NAMED.findall(words)}
     if not _REFUSAL.search(words):
-        # The likeliest tokens may be fewer than were asked for.
+        # The server may list fewer likeliest tokens than requested.
         named &= _LISTS if _TOO_MANY.search(words) else set()
     return frozenset(named)
 
 
 @dataclass
 class LeftOut:
-    """Fields that a server does not take.
+    """Fields that a server does not accept.
 
-    `fields` has for each what takes its place: another field for a limit on the answer, a lower
-    number of `top_logprobs`, or nothing (the empty text). `news` are those not yet told of.
+    `fields` maps each to its replacement: another field for a limit on the answer, a lower number
+    of `top_logprobs`, or nothing (the empty text). `news` are those not reported yet.
     """
 
     fields: dict[str, str] = field(default_factory=dict)
     news: list[str] = field(default_factory=list)
 
     def learn(self, refused: frozenset[str], sent: Mapping[str, Any], words: str) -> bool:
-        """Leave fields that were sent out, and return whether any is left out that was sent."""
+        """Omit refused fields, and return whether the request had any of them."""
         about = refused & sent.keys()
         lower = _lower(words, sent) if about & _LISTS else ""
         if lower:
@@ -57,7 +57,7 @@ class LeftOut:
         return any(value is not None for value in found.values())
 
     def _instead(self, name: str) -> str | None:
-        """Return what takes a field's place; None where nothing can."""
+        """Return the replacement of a field; None if there is none."""
         if name not in LIMIT_KEYS:
             return ""
         other = next(key for key in LIMIT_KEYS if key != name)
@@ -65,13 +65,13 @@ class LeftOut:
 
 
 def _lower(words: str, sent: Mapping[str, Any]) -> str:
-    """Return the highest number of tokens that a server names, if fewer than were asked for."""
+    """Return the highest number of tokens that a server names, if lower than requested."""
     numbers = {int(number) for number in _NUMBER.findall(words)}
     return str(max((n for n in numbers if 0 < n < sent.get("top_logprobs", 0)), default=""))
 
 
 def in_words(model: str, name: str, value: str) -> str:
-    """Say what was found out of a server."""
+    """Describe what was learnt about a server."""
     if not value:
         return f"{model}: the server does not take {name}; it is left out, and its default holds."
     if name == "top_logprobs":

@@ -9,12 +9,12 @@ from polbayes.respondents.thinking import part
 
 
 class UnreadableReplyError(ValueError):
-    """A reply that is not what the protocol says."""
+    """A reply that violates the protocol."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """One token of an answer, and the likeliest at its place with their log probabilities."""
+    """One token of an answer, and the likeliest at its position with their log probabilities."""
 
     token: str
     log_prob: float
@@ -23,14 +23,13 @@ class Position:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server said.
+    """A server's reply.
 
-    The text is the answer, or the refusal where that has a field of its own; lone surrogates, which
-    no file can hold, are replaced. It may be `declined` or filtered, or `truncated` at the limit of
-    tokens. `tokens` of prompt and answer, and `positions`, are None where the server does not say.
-    `thoughts` are what the model thought before, in a field of its own or marked in the text, and
-    `thought_tokens` how many tokens of the answer that took, None where the server does not say;
-    `unopened` is as of `Completion`.
+    The text is the answer, or the refusal if that has its own field; lone surrogates, which no file
+    can hold, are replaced. It may be `declined` or filtered, or `truncated` at the token limit.
+    `tokens` of prompt and answer, and `positions`, are None if the server does not report them.
+    `thoughts` are the model's preceding thoughts, from their own field or marked in the text, and
+    `thought_tokens` their number of tokens, None if not reported; for `unopened` see `Completion`.
     """
 
     text: str
@@ -86,7 +85,7 @@ def _text(value: Any, key: str = "text") -> str:
     if value is None or (key != "text" and isinstance(value, str)):
         return ""
     if isinstance(value, list):
-        # Some servers give the content in parts, as it can be given to them.
+        # Some servers return the content in parts, the form that requests may have, too.
         pieces = (_mapping(piece, "a part of its content").get(key) for piece in value)
         return "".join(map(_text, pieces))
     if not isinstance(value, str):

@@ -1,7 +1,8 @@
-"""The request that puts one question to a server."""
+"""The request for one question."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -9,11 +10,11 @@ from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
 from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.base import Question, messages
 
-# Enough for an option of a few tokens; the answer mostly ends before.
+# Enough for an option of a few tokens; most answers are shorter.
 ANSWER_TOKENS = 4
-# A seed that every server takes.
+# A seed that every server accepts.
 _SEEDS = 2**31
-# What a server may put around the turns of a chat, in tokens.
+# Tokens that a server may add around the turns of a chat.
 _AROUND = 64
 
 
@@ -28,12 +29,14 @@ def request_body(
 ) -> dict[str, Any]:
     """Return the arguments of the client's ``chat.completions.create``.
 
-    `left_out` are fields that the server does not take (`LeftOut`).
+    `left_out` are fields that the server does not accept (`LeftOut`).
     """
-    turns = [{"role": "system", "content": api.system}] if api.system else []
+    # Servers take one system prompt, at the beginning.
+    system = "\n\n".join(text for text in (api.system, question.system) if text)
+    turns = [{"role": "system", "content": system}] if system else []
     body: dict[str, Any] = {
         "model": info.checkpoint,
-        "messages": [*turns, *messages(question)],
+        "messages": [*turns, *messages(replace(question, system=""))],
         left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info),
     }
     if effort := info.attributes.get("reasoning_effort"):
@@ -45,7 +48,7 @@ def request_body(
         body |= {"temperature": 0.0 if greedy else warm, "seed": seed % _SEEDS}
         if elicitation.top_p < 1 and not greedy:
             body |= {"top_p": elicitation.top_p}
-        # No field of the protocol, but of many servers.
+        # Not in the protocol, but common.
         extra = {"top_k": elicitation.top_k} if elicitation.top_k and not greedy else {}
     else:
         top = int(left_out.get("top_logprobs") or api.top_logprobs)
@@ -60,7 +63,7 @@ def request_body(
 
 
 def longest_answer(elicitation: ElicitationConfig, info: ModelInfo) -> int:
-    """Return the most tokens that an answer can have, with the thinking before it."""
+    """Return the maximum number of tokens of an answer and its thinking."""
     answer = elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
     return answer + info.thinking_tokens
 
@@ -68,7 +71,7 @@ def longest_answer(elicitation: ElicitationConfig, info: ModelInfo) -> int:
 def most_tokens(
     question: Question, api: ApiConfig, elicitation: ElicitationConfig, info: ModelInfo
 ) -> tuple[int, int]:
-    """Return the most tokens that a question and its answer can have, each a byte or more."""
+    """Return the maximum number of tokens of a question and its answer, one byte each."""
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)

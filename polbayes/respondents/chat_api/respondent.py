@@ -27,7 +27,7 @@ from polbayes.respondents.usage import Usage
 
 @dataclass(frozen=True)
 class Asked:
-    """A question; `failed_after` is how many had been answered when it failed before, if it did."""
+    """A question; `failed_after` is the number answered when it last failed, if it did."""
 
     question: Question
     seed: int
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a question: its answer, or why there is none."""
+    """The outcome of a question: its answer, or why there is none."""
 
     asked: Asked
     answer: Answer
@@ -45,7 +45,7 @@ class Outcome:
 
 
 class Queue:
-    """Questions in their order, and after all others those that are to be asked once more."""
+    """Questions in their order, followed by those to ask once more."""
 
     def __init__(self, questions: Iterable[tuple[Question, int]]) -> None:
         self._new = (Asked(*pair) for pair in questions)
@@ -53,7 +53,7 @@ class Queue:
         self._first: Asked | None = None
 
     def first(self) -> Asked | None:
-        """Return the question whose turn it is; None where there is none now."""
+        """Return the next question; None if there is none now."""
         if self._first is None:
             self._first = next(self._new, None)
         if self._first is None and self._later:
@@ -61,19 +61,19 @@ class Queue:
         return self._first
 
     def take(self) -> None:
-        """Take the first question out."""
+        """Remove the first question."""
         self._first = None
 
     def put_back(self, asked: Asked, answered: int) -> bool:
-        """Have a question asked once more, and return whether it is."""
+        """Queue a question once more, and return whether that was possible."""
         if asked.failed_after is None:
             self._later.append(replace(asked, failed_after=answered))
         return asked.failed_after is None
 
 
-# After so many questions in a row without an answer, beside those under way, the server is down.
+# After this many questions in a row without an answer, besides those under way, it is down.
 _OUTAGE = 20
-# Asked before anything else, so that what no question can change shows at once.
+# Asked first, so that problems that affect every question show at once.
 _TRIAL = Question(
     *("", "", "", 0, ""),
     keying=0,
@@ -83,7 +83,7 @@ _TRIAL = Question(
 
 
 def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return what the design says about a model behind a server; nobody is asked."""
+    """Return the design's entry for a model behind a server, without asking it."""
     check_api(name, config)
     return chat_info(name, config, template)
 
@@ -91,13 +91,13 @@ def describe(name: str, config: RespondentConfig, template: Template) -> ModelIn
 def open_chat_api(
     name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
 ) -> "ChatApiRespondent":
-    """Make a respondent of a model behind a server."""
+    """Open a model behind a server as a respondent."""
     info = describe(name, config, template)
     return ChatApiRespondent(info, api_of(config), elicitation, key_of(name, config))
 
 
 class ChatApiRespondent:
-    """A model behind an OpenAI-compatible server, which calls it `info.checkpoint`."""
+    """A model behind an OpenAI-compatible server, under the name `info.checkpoint`."""
 
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
@@ -110,11 +110,11 @@ class ChatApiRespondent:
         self._tried = False
 
     def warnings(self, lexicon: Lexicon | None) -> tuple[str, ...]:
-        """Return no sentence: what there is to know is learnt from the server, when it is asked."""
+        """Return no sentence: remarks come from asking the server."""
         return ()
 
     def _trial(self, lexicon: Lexicon | None, budget: Budget) -> Generator[Answer]:
-        """Ask one trial question, and say what its reply means for all others."""
+        """Ask a trial question, and yield what its reply implies for all others."""
         if not budget.set_aside(self._server.most(_TRIAL)):
             raise self._server.over(budget, _TRIAL)
         try:
@@ -139,7 +139,7 @@ class ChatApiRespondent:
         self._tried = True
 
     def _news(self) -> Generator[Answer]:
-        """Say what the server was found not to take since this was said last."""
+        """Yield what the server was found not to accept since the last call."""
         found = self._server.left_out
         while found.news:
             name = found.news.pop(0)
@@ -180,7 +180,7 @@ class ChatApiRespondent:
         spent: Usage,
         left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> Generator[Answer]:
-        """Yield the answers as they come (see `ConcurrentRespondent`)."""
+        """Yield the answers as they arrive (see `ConcurrentRespondent`)."""
         self._server.left_out.fields |= left_out
         budget = Budget(self._api, spent)
         if not self._tried:
@@ -202,7 +202,7 @@ class ChatApiRespondent:
                     elif in_a_row > _OUTAGE + 2 * self._api.concurrency:
                         stop = stop or self._silent(answer.error)
                     elif not queue.put_back(asked, answered) and asked.failed_after == answered:
-                        # Nobody was answered since: is it this question, or the server?
+                        # No answer since then: is it this question, or the server?
                         if not (yield from self._alive(budget)):
                             stop = stop or self._silent(answer.error)
                         answered += 1
@@ -223,10 +223,10 @@ class ChatApiRespondent:
         lexicon: Lexicon | None,
         budget: Budget,
     ) -> UserError | None:
-        """Put as many questions as the pace allows, and say why no more can be, if that is so."""
+        """Send as many questions as the pace allows; say why no more can be sent, if so."""
         while (asked := queue.first()) and len(tasks) < self._server.pace.width:
             if not budget.set_aside(self._server.most(asked.question)):
-                # What is under way may turn out cheaper than what is set aside for it.
+                # Requests under way may turn out cheaper than their reserve.
                 return None if tasks else self._server.over(budget, asked.question)
             queue.take()
             asking = self._answer(asked, lexicon, budget)
@@ -234,7 +234,7 @@ class ChatApiRespondent:
         return None
 
     def _alive(self, budget: Budget) -> Generator[Answer, None, bool]:
-        """Return whether the trial question is answered, or the budget does not allow to ask."""
+        """Return whether the trial question is answered, or exceeds the budget."""
         if not budget.set_aside(self._server.most(_TRIAL)):
             return True
         try:
@@ -299,14 +299,14 @@ class ChatApiRespondent:
             return Answer(question, Completion(text, status, *about))
         positions = after_thinking(reply.positions or ())
         if not positions:
-            # The thinking took all tokens, so that nothing is known of the options.
+            # The thinking took all tokens, so that nothing is known about the options.
             return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
         masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
 
 
 def _without_key(text: str, secret: str | None) -> str:
-    """Return an answer with a key in it, which only a faulty server repeats, blacked out."""
+    """Black out a key in an answer, which only a faulty server repeats."""
     return text.replace(secret, "***") if secret else text
 
 

@@ -1,4 +1,4 @@
-"""One server, asked until there is a reply or no hope."""
+"""One server, asked until it replies or there is no hope."""
 
 import asyncio
 import logging
@@ -21,17 +21,17 @@ from polbayes.respondents.usage import Usage
 
 _log = logging.getLogger("polbayes")
 
-# Being turned away for speed is no failure of the question; but there is an end to it.
+# Being rate-limited is no failure of the question, up to this number of times.
 _MOST_TURNED_AWAY = 100
 _LONGEST_WAIT = 60.0
-# A wait that the server asks for is announced if it is longer than this, in seconds.
+# Longer waits that the server asks for are announced, in seconds.
 _WORTH_SAYING = 30.0
-# A shorter key is checked by nobody, and may be a word of an answer.
+# A shorter key is a placeholder, and may be a word of an answer.
 _SHORTEST_SECRET = 8
 
 
 class StopError(Exception):
-    """No question can be answered any more: what to tell the user, and what that took."""
+    """No further question can be answered: the message for the user, and the usage."""
 
     def __init__(self, why: UserError, used: Usage) -> None:
         super().__init__(str(why))
@@ -40,7 +40,7 @@ class StopError(Exception):
 
 
 class Server:
-    """A server behind which a model is; it calls the model `info.checkpoint`."""
+    """A server with a model that it calls `info.checkpoint`."""
 
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
@@ -48,7 +48,7 @@ class Server:
         from polbayes.respondents.chat_api.client import open_client
 
         self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
-        # Whether it takes schemas of answers; None where that is not known yet.
+        # Whether it accepts schemas of answers; None if not known yet.
         self.takes_schema: bool | None = None
         self.left_out = LeftOut()
         self.pace = Pace(api.concurrency, per_minute=api.requests_per_minute)
@@ -63,7 +63,7 @@ class Server:
         await self._client.close()
 
     def most(self, question: Question) -> tuple[int, int]:
-        """Return the most tokens that a question and its answer can have."""
+        """Return the maximum number of tokens of a question and its answer."""
         return most_tokens(question, self._api, self._elicitation, self._info)
 
     async def exchange(
@@ -90,7 +90,7 @@ class Server:
                 continue
             untried = put.schema is not None and self.takes_schema is None
             if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
-                # Is it the schema that the server does not take? Without it there is an answer.
+                # Perhaps the server does not accept the schema; without it there may be an answer.
                 bare = replace(question, schema=None)
                 if not budget.set_aside(most):
                     raise StopError(self.over(budget, question), used)
@@ -119,7 +119,7 @@ class Server:
         )
 
     def _learn(self, failure: Failure, body: Mapping[str, Any]) -> bool:
-        """Leave out what a request was refused for, if it was not asked for by name."""
+        """Omit the fields a request was refused for, unless the user asked for them by name."""
         refused = failure.refused - self._api.extra_body.keys()
         sent = {**body["extra_body"], **body}
         return self.left_out.learn(refused, sent, failure.message)
@@ -133,7 +133,7 @@ class Server:
                 if listed and not (reply.declined or reply.positions):
                     raise UnreadableReplyError("the reply has no log probabilities")
             except Exception as error:
-                # Whatever the client or the server does must cost no more than this attempt.
+                # Errors of the client or the server must cost only this attempt.
                 failure = judge(error, secret=self.secret)
             else:
                 self.pace.worked()
@@ -150,7 +150,7 @@ class Server:
         self.pace.pause(seconds)
 
     def _back_off(self, tried: int) -> float:
-        """Return seconds to wait, at random below a bound that doubles (full jitter)."""
+        """Return seconds to wait, random below a bound that doubles (full jitter)."""
         bound = min(self._api.backoff * 2.0 ** (min(tried, 30) - 1), _LONGEST_WAIT)
         return self._jitter.uniform(0.0, bound)
 
@@ -169,7 +169,7 @@ class Server:
         )
 
     def over(self, budget: Budget, question: Question) -> UserError:
-        """Make the error that says that the budget does not allow a prompt."""
+        """Return the error for a question that the budget does not allow."""
         spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
         tokens = tokens_at_most(spent)
         paid = "" if money is None else f", {money:.4g} {self._api.currency}"

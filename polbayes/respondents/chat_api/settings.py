@@ -1,4 +1,4 @@
-"""What is declared of a server, checked; and the key, which comes from the environment alone."""
+"""The declaration of a server, checked; the key comes from the environment only."""
 
 import os
 import re
@@ -12,19 +12,19 @@ from polbayes.errors import UserError, check_known
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-OMITTABLE = ("temperature", "seed", "top_k", "response_format")
-# What a request is made of is not for `extra_body` to change.
+_OMITTABLE = ("temperature", "seed", "top_k", "response_format")
+# Fields that `extra_body` may not change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
 _MOST_TOP = 20
 
 
 def api_of(config: RespondentConfig) -> ApiConfig:
-    """Return what is declared of the server, or the defaults."""
+    """Return the declaration of the server, or the defaults."""
     return config.api if config.api is not None else ApiConfig()
 
 
 def check_api(name: str, config: RespondentConfig) -> None:
-    """Refuse a declaration that cannot be meant."""
+    """Refuse an invalid declaration."""
     where = f"respondents.{name}"
     if not config.checkpoint:
         raise UserError(f"{where}.checkpoint: is empty; give the server's name for the model.")
@@ -39,7 +39,7 @@ def check_api(name: str, config: RespondentConfig) -> None:
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
-    check_known("field", *api.omit, known=OMITTABLE, where=f"{where}.api.omit")
+    check_known("field", *api.omit, known=_OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:
         if given in _OWN:
             raise UserError(f"{where}.api.extra_body.{given}: is set by other keys; leave it out.")
@@ -84,13 +84,13 @@ def _check_prices(where: str, api: ApiConfig) -> None:
 
 
 def answer_settings_of(config: RespondentConfig) -> Mapping[str, Any]:
-    """Return what of the declaration determines the answers."""
+    """Return the parts of the declaration that determine the answers."""
     settings = asdict(api_of(config))
     return {f"api.{key}": value for key, value in settings.items() if key not in API_MEANS}
 
 
 def key_of(name: str, config: RespondentConfig) -> str | None:
-    """Return the key from the environment; None where the server takes none."""
+    """Return the key from the environment; None if the server needs none."""
     variable = api_of(config).key_variable
     if variable is None:
         return None
@@ -107,5 +107,5 @@ def key_of(name: str, config: RespondentConfig) -> str | None:
 
 
 def check_key(name: str, config: RespondentConfig) -> None:
-    """Refuse to ask a respondent whose key is not there."""
+    """Refuse to ask a respondent whose key is missing."""
     key_of(name, config)

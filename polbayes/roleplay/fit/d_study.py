@@ -1,22 +1,21 @@
 """How many judges and scenarios a stable order of models needs.
 
-A planned study takes other judges and other scenarios like those of the run, gives every model the
-same ones, and compares mean scores. What is common to all models cancels. Of a model's score
-remains the error, with J judges, S scenarios, and T texts of each (twins and wordings) and G stages
-as in the run,
+A planned study has other judges and scenarios like those of the run, uses the same ones for every
+model, and compares mean scores, so that what is common to all models cancels. With J judges, S
+scenarios, and T texts of each (twins and wordings) and G stages as in the run, the error variance
+of a model's score is
 
     V = v[model:scenario] / S + v[dialogue] / (S T) + v[unit] / (S T G)
         + v[judge:model] / J + (v[judge:unit] + v[noise]) / (J S T G),
 
-v[term] being the variance that a term gives the score: with the score's weights c, and the
-directions B of the values, the sum over directions of (c' B)^2 times the direction's variance, and
-for the noise c'c times the mean over judges of (pi^2 / 3) noise^2. The judges of a planned study
-rate nobody they are.
+where v[term] is the variance that a term contributes to the score: with the score's weights c and
+the directions B of the values, the sum over directions of (c' B)^2 times the direction's variance,
+and for the noise c'c times the mean over judges of (pi^2 / 3) noise^2. The judges of a planned
+study do not rate themselves.
 
-Two models whose scores are D apart are put in the right order with probability
-Phi(|D| / sqrt(2 V)), and all of them with a probability that is found by drawing errors. Both are
-averaged over the posterior, in which D, too, is known only as well as the run's own judges and
-scenarios, a sample of those that there are, allow.
+Two models whose scores differ by D are ordered correctly with probability Phi(|D| / sqrt(2 V)); the
+probability for all models is found by drawing errors. Both are averaged over the posterior, in
+which the uncertainty of D reflects the run's own sample of judges and scenarios.
 """
 
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from polbayes.instrument.scenarios import STAGES
 from polbayes.roleplay.fit.fit import FacetFit
 from polbayes.roleplay.fit.readout import ALL_STAGES
 
-REFLECTION = "reflection"
+_REFLECTION = "reflection"
 # Numbers to compare; those of the run are added.
 JUDGES = (1, 2, 3, 5, 8, 12)
 SCENARIOS = (5, 10, 20, 40, 80, 160)
@@ -43,7 +42,7 @@ _ERRORS = 40
 
 @dataclass(frozen=True)
 class Variances:
-    """What a term gives the score, by posterior draw."""
+    """The variance that each term contributes to the score, by posterior draw."""
 
     of: dict[str, np.ndarray]  # By term ``[draw]``; zeros where the run could not tell.
     texts: int  # of each scenario
@@ -61,7 +60,7 @@ class Variances:
 
 
 def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
-    """Compute what terms give the score."""
+    """Compute the contributions of the terms to the variance of the score."""
     model, rated = fit.model, fit.rated
     flat = fit.posterior[["sd", "noise"]].stack(sample=("chain", "draw"))
     sd = flat["sd"].transpose("sample", "effect").to_numpy()[draws]
@@ -80,7 +79,7 @@ def variances(fit: FacetFit, draws: np.ndarray) -> Variances:
 
 
 def facet_d_study(fit: FacetFit, *, level: float) -> pd.DataFrame:
-    """Compute how surely studies of other sizes put the models in order."""
+    """Compute the probability of the right order of models for studies of other sizes."""
     sizes = fit.rated.sizes
     if min(sizes["model"], sizes["judge"], sizes["scenario"]) < 2:
         return pd.DataFrame()
@@ -92,7 +91,7 @@ def facet_d_study(fit: FacetFit, *, level: float) -> pd.DataFrame:
     tables = []
     for source, stages in _sources(fit).items():
         own = scores.sel(source=source).transpose("sample", "model").to_numpy()[draws]
-        # Other judges and scenarios would have shown the models a little elsewhere.
+        # Other judges and scenarios would give the models slightly different scores.
         others = known.of["model:scenario"] / sizes["scenario"]
         others = others + known.of["judge:model"] / sizes["judge"]
         truth = own + np.sqrt(others)[:, None] * rng.standard_normal(own.shape)
@@ -113,9 +112,9 @@ def facet_d_study(fit: FacetFit, *, level: float) -> pd.DataFrame:
 
 
 def _sources(fit: FacetFit) -> dict[str, int]:
-    """Return what scores are taken from, and from how many units of each text."""
+    """Return the sources of scores, and the number of units of each text."""
     there = [str(source) for source in fit.posterior["source"].values]
-    main = {REFLECTION: 1, ALL_STAGES: len(STAGES)}
+    main = {_REFLECTION: 1, ALL_STAGES: len(STAGES)}
     found = {source: number for source, number in main.items() if source in there}
     return found or dict.fromkeys(there, 1)
 
@@ -123,7 +122,7 @@ def _sources(fit: FacetFit) -> dict[str, int]:
 def _row(
     truth: np.ndarray, error: np.ndarray, rng: np.random.Generator, *, level: float
 ) -> dict[str, float]:
-    """Judge one design, given ``[draw, model]`` true scores and ``[draw]`` error variances."""
+    """Evaluate a design, given ``[draw, model]`` true scores and ``[draw]`` error variances."""
     from scipy.stats import norm
 
     spread = np.sqrt(2 * error)

@@ -1,8 +1,8 @@
 """The log-posterior of the many-facet model and its gradient, in one compiled function.
 
-Coordinates are, one after the other: the means of the values; the scales; the logarithms of the
-noise, in points of the judge's own scale, and of the stretch of every judge; the scale of the
-points' widths; and the coordinates of widths and effects (`polbayes.roleplay.fit.effects`).
+Coordinates are, in order: the means of the values; the scales; the logarithms of the noise, in
+points of the judge's own scale, and of the stretch of every judge; the scale of the points' widths;
+and the coordinates of widths and effects (`polbayes.roleplay.fit.effects`).
 """
 
 import math
@@ -24,14 +24,14 @@ from polbayes.roleplay.fit.terms import Term
 # Chains start within this distance, in units in which coordinates vary by about 1.
 JITTER = 0.3
 _NODES = 400
-# Of the search for a mode, which need not be found exactly.
+# Settings of the search for a mode, which need not be exact.
 _ROUNDS, _STEPS = 40, 20
 _compiled = compiled_with(effects_module, kernel, steps)
 
 
 @_compiled
 def expand(x: np.ndarray, expansion: tuple) -> tuple:
-    """Compute what a point stands for."""
+    """Compute the quantities at a point."""
     sizes, drawn, constraints, widths, turned = expansion
     values, scales, judges, inner, size = sizes
     at = values
@@ -55,7 +55,7 @@ def expand(x: np.ndarray, expansion: tuple) -> tuple:
 
 @_compiled
 def worth(noise: np.ndarray) -> np.ndarray:
-    """Compute what a rating is worth: the precision of a logistic variable of this scale."""
+    """Compute the precision of a rating: that of a logistic variable of this scale."""
     return 1.0 / (3.0 * noise**2)
 
 
@@ -127,11 +127,11 @@ def _fair_ratings(
     model: np.ndarray,
     cells: tuple,
 ) -> np.ndarray:
-    """Average ``[cell, value]`` what a fair judge is expected to give over the units of a cell.
+    """Average the expected ratings ``[cell, value]`` of a fair judge over the units of a cell.
 
     `mean` to `gathering` are those of `polbayes.roleplay.fit.kernel`; ``[model, column]`` `shift`
-    is added to the effects of the model of a ``[unit]``; `cells` say in which cell that is, and how
-    many units a cell has.
+    is added to the effects of the model of a ``[unit]``; `cells` give the cell of each unit and the
+    number of units in a cell.
     """
     (starts, widths, index, weight), (cell, count) = gathering, cells
     values, units = mean.shape[0], index.shape[0]
@@ -166,18 +166,18 @@ class FacetDensity:
 
     @property
     def size(self) -> int:
-        """How many coordinates there are."""
+        """Number of coordinates."""
         values, scales, judges, inner, _ = self.sizes
         numbers = values + scales + 2 * judges + 1 + inner
         return int(numbers + len(self.model.drawn[0]))
 
     @cached_property
     def seen(self) -> np.ndarray:
-        """``[drawn, judge]`` what a judge's ratings say of each effect by themselves, about.
+        """``[drawn, judge]`` approximate estimate of each effect from one judge's ratings alone.
 
-        Near the mode given the scales, one step of Newton's that heeds the ratings of that judge
-        alone, and no prior. Scales are found with the mode: the mean square of the effects of a
-        scale, and of how far they may be off.
+        It is one Newton step near the mode given the scales, using that judge's ratings and no
+        prior. The scales are found with the mode: the mean square of the effects of a scale and of
+        their errors.
         """
         from scipy.optimize import minimize
 
@@ -214,7 +214,7 @@ class FacetDensity:
         return effects[:, None] + np.divide(slopes, q, out=np.zeros_like(q), where=q > 0)
 
     def _slopes(self, x: np.ndarray, expansion: tuple[Any, ...], judge: int) -> np.ndarray:
-        """Return the slopes of a judge's log-likelihood with respect to what `expand` turns."""
+        """Return the slopes of a judge's log-likelihood with respect to expanded effects."""
         answers, *others = self._data
         own = np.full_like(answers, MISSING)
         own[:, judge] = answers[:, judge]
@@ -233,7 +233,7 @@ class FacetDensity:
         model = self.model
         cuts, around = model.cutpoints
         inner = model.frequencies[1:-1]
-        # Place, scale, how well it is known, known variance and what is seen; and its worth.
+        # Place, scale, number of ratings, known variance and estimate of each; and their precision.
         places, none = np.arange(len(inner)), np.zeros((len(inner), 1))
         drawn = (places, np.zeros_like(places), inner[:, None] / 2, none[:, 0], none)
         logs = (drawn, np.ones(1))
@@ -254,7 +254,7 @@ class FacetDensity:
 
     @cached_property
     def _gathering(self) -> tuple[np.ndarray, ...]:
-        """Where the effects of what was rated are: starts, widths, index and weight."""
+        """Locate the effects about what was rated: starts, widths, index and weight."""
         model, units = self.model, len(self.model.rated.answers)
         ones = np.ones(units)
         index = [term.index for term in model.truth]
@@ -303,18 +303,18 @@ class FacetDensity:
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Model and stage of every unit as one number, and how many units have it."""
+        """Return the cell (model and stage) of every unit, and the units per cell."""
         units, stages = self.model.rated.units, self.model.rated.sizes["stage"]
         cell = (units["model"] * stages + units["stage"]).astype(np.int64)
         return cell, np.bincount(cell).astype(float)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what a point stands for, without the effects of single prompts and units.
+        """Return the quantities at a point, without the effects of single prompts and units.
 
         These are ``mean`` ``[value]``; ``sd`` ``[scale]``; ``noise`` and ``stretch`` ``[judge]``;
         ``cutpoint``; ``own`` ``[pair, column]`` (`own_effects`); ``fair`` ``[cell, value]``
         (`_fair_ratings`), a cell for each stage of each model; and the effects of each term that
-        does not differ by scenario, ``[level, column]``, freed of `own`.
+        does not differ by scenario, ``[level, column]``, without `own`.
         """
         mean, noise, stretch, cuts, found, *_ = expand(x, self._expansion)
         model, rated = self.model, self.model.rated
@@ -349,7 +349,7 @@ class FacetDensity:
             if {"scenario", "side", "wording"}.isdisjoint(term.factors):
                 kept[term.name] = by_term[term.name]
         if own.size:
-            # What is left of rating oneself in the means of models and of judges.
+            # The part of self-rating that is in the means of models and of judges.
             columns = own.shape[1]
             lean = np.zeros((rated.sizes["judge"], columns))
             np.add.at(lean, model.selves[:, 0], -own / rated.sizes["model"])
@@ -362,7 +362,7 @@ class FacetDensity:
     def own_effects(
         self, x: np.ndarray, by_term: dict[str, np.ndarray], sd: np.ndarray
     ) -> np.ndarray:
-        """Draw ``[pair, column]`` what judges add to ratings of themselves, given all the rest.
+        """Draw ``[pair, column]`` what judges add to ratings of themselves, given everything else.
 
         Given the effects of ``judge:model`` it is normal. The draw is a function of the point.
         """

@@ -1,24 +1,23 @@
-"""From coordinates to effects, and for slopes the way back.
+"""From coordinates to effects, and the reverse for slopes.
 
-An effect is u = s z with a scale s and a standard normal z. Where ratings know it well, u is the
-better coordinate, and z is where they do not. If each judge j said that u = y_j with a precision
-q_j, u would have the mean m s^2 / r^2 and the standard deviation s / r, with m the sum of q_j y_j
-and r^2 = 1 + s^2 times the sum of q_j. The coordinate w is the distance from that mean in these
-standard deviations,
+An effect is u = s z with a scale s and a standard normal z. If ratings determine it well, u is the
+better coordinate, otherwise z. If each judge j observed u = y_j with precision q_j, u would have
+mean m s^2 / r^2 and standard deviation s / r, with m the sum of q_j y_j and r^2 = 1 + s^2 times the
+sum of q_j. The coordinate w is the distance from that mean in these standard deviations,
 
     z = m s / r^2 + w / r,
 
-and varies by about 1 around 0 whatever the scale and the q_j are (Papaspiliopoulos, Roberts and
-Sköld 2007). These follow the noise of the judges, which is a coordinate as well: were they fixed,
-thousands of coordinates would hang on the noise, as to where they are and how far they vary, and a
-chain would take long to change it. That y and q are approximations changes how fast the posterior
-is explored, not the posterior. The scale may be of either sign: its absolute value is what counts.
-Where an effect has a known variance beside that of its term, s is the root of their sum.
+and varies by about 1 around 0 whatever the scale and the q_j (Papaspiliopoulos, Roberts and Sköld
+2007). The q_j follow the judges' noise, which is also a coordinate: if they were fixed, the
+location and spread of thousands of coordinates would depend on the noise, which a chain would
+explore slowly. The approximations y and q affect the speed of exploration, not the posterior.
+Scales may have either sign; only their absolute value matters. If an effect has a known variance
+besides that of its term, s is the root of their sum.
 
-Effects that sum to zero, n in a group, have n - 1 free ones x with the sum S, from which
-u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto what sums to zero
-(`polbayes.fit.density.expansion`). Where effects sum to zero in two ways, over models and over
-scenarios say, one is done after the other.
+Effects that sum to zero, n in a group, have n - 1 free ones x with sum S, from which u_j = x_j - S
+/ (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto the vectors that sum to zero
+(`polbayes.fit.density.expansion`). If effects sum to zero in two ways, e.g. over models and over
+scenarios, the transformations are applied in turn.
 """
 
 import math
@@ -51,8 +50,8 @@ def expand(
     """Compute effects, not yet centred, and the log-density of the coordinates.
 
     Each ``[drawn]`` coordinate has a place in the vector of effects (of length `size`), a scale (of
-    either sign), ``[judge]`` a count of ratings that tell of it and y, and a known extra variance;
-    ``[judge]`` q is `worth` times the count.
+    either sign), ``[judge]`` the number of ratings that inform it and y, and a known extra
+    variance; ``[judge]`` q is `worth` times that number.
     """
     place, scale, count, extra, seen = drawn
     effects, logp = np.zeros(size), 0.0
@@ -76,7 +75,7 @@ def pull_back(
     of_w: np.ndarray,
     of_scales: np.ndarray,
 ) -> np.ndarray:
-    """Add the slopes with respect to coordinates and scales, those of the density among them."""
+    """Add the slopes with respect to coordinates and scales, including those of the density."""
     place, scale, count, extra, seen = drawn
     of_worth = np.zeros(worth.shape[0])
     for k in range(w.shape[0]):
@@ -102,7 +101,7 @@ def pull_back(
 
 @compiled
 def turn(effects: np.ndarray, places: np.ndarray, matrix: np.ndarray) -> None:
-    """Multiply effects, at ``[column, effect]`` places, with a matrix, in place."""
+    """Multiply effects at ``[column, effect]`` places by a matrix, in place."""
     for column in range(places.shape[0]):
         before = effects[places[column]]
         for row in range(matrix.shape[0]):
@@ -116,11 +115,11 @@ def turn(effects: np.ndarray, places: np.ndarray, matrix: np.ndarray) -> None:
 def centre(
     effects: np.ndarray, constraints: np.ndarray, groups: np.ndarray, share: np.ndarray
 ) -> None:
-    """Turn free effects into effects that sum to zero, in place; one that is not free is 0.
+    """Turn free effects into effects that sum to zero, in place; entries that are not free are 0.
 
-    ``[constraint, 5]`` `constraints` say where the term begins, its number of levels, how many
-    numbers a level has, where its stretch of `groups` and `share` begins, and how many groups it
-    has. These are the group of each level, and the share of the group's sum that is taken from it.
+    ``[constraint, 5]`` `constraints` are the start of the term, its number of levels, the numbers
+    per level, the start of its stretch of `groups` and `share`, and its number of groups. `groups`
+    are the group of each level, and `share` the share of the group's sum subtracted from it.
     """
     for at in range(constraints.shape[0]):
         start, levels, width, first, count = constraints[at]
@@ -139,7 +138,7 @@ def centre(
 def centre_back(
     of_effects: np.ndarray, constraints: np.ndarray, groups: np.ndarray, share: np.ndarray
 ) -> None:
-    """Turn slopes with respect to what `centre` makes into those with respect to free effects."""
+    """Turn slopes with respect to centred effects into slopes with respect to free ones."""
     for at in range(constraints.shape[0] - 1, -1, -1):
         start, levels, width, first, count = constraints[at]
         sums = np.zeros((count, width))

@@ -43,11 +43,11 @@ class FacetFit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, and what could not be told apart, in sentences."""
+        """What was left out, and what is not identified, in sentences."""
         return self.model.notes
 
     def save(self, path: Path) -> None:
-        """Write ``posterior.nc``, whole or not at all, as ArviZ reads it."""
+        """Write ``posterior.nc`` atomically, in ArviZ's format."""
         from polbayes.fit.fit import save_posterior
 
         save_posterior(self.posterior, self.sample_stats, path)
@@ -69,25 +69,24 @@ def fit_ratings(
     Parameters
     ----------
     ratings
-        As `polbayes.roleplay.measures.data` describes it.
+        As described in `polbayes.roleplay.measures.data`.
     variable
         ``rating``, of the ten values, or ``commitment``.
     weights
         Of the values in the alignment, positive for liberal ones.
     scales
-        See `polbayes.roleplay.fit.model.build`; 0 leaves a term out.
+        See `polbayes.roleplay.fit.model.build`; 0 omits a term.
     sampler
         Four chains of 500 draws after 400 of warm-up by default; the backend must be ``nutpie``.
     seed
         Fixes the draws.
     kept
-        A file in which the draws are kept; they are loaded from there if they are of the same
-        ratings, settings and model.
+        A file for the draws; they are loaded from there if ratings, settings and model match.
 
     Raises
     ------
     UserError
-        If the dataset is not one of ratings, or a setting cannot work.
+        If the dataset is not one of ratings, or a setting is invalid.
     """
     from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX
     from polbayes.roleplay.measures.data import COMMITMENT, check_ratings
@@ -114,7 +113,7 @@ def fit_rated(
     seed: int = 1,
     kept: Path | None = None,
 ) -> FacetFit:
-    """Fit the many-facet model to ratings of any scale, as `gather` lays them out."""
+    """Fit the many-facet model to ratings on any scale, as arranged by `gather`."""
     from polbayes.config.schema import SamplerConfig
 
     sampler = sampler or SamplerConfig(tune=400, draws=500, target_accept=0.8)
@@ -144,12 +143,12 @@ def _sampled(model: FacetModel, sampler: SamplerConfig, seed: int) -> tuple[xr.D
         density = FacetDensity(model)
         density(density.start(0))  # compiled once, and not in every chain
         compiled = compiled_for_nutpie(density)
-    trace = draw_with_nutpie(compiled, sampler, seed)
-    return name_posterior(trace.posterior, model), trace.sample_stats
+    drawn, stats = draw_with_nutpie(compiled, sampler, seed)
+    return name_posterior(drawn, model), stats
 
 
 def _made_from(model: FacetModel, sampler: SamplerConfig, seed: int) -> str:
-    """Return a hash of everything that determines the draws, the code of the model among it."""
+    """Return a hash of everything that determines the draws, including the model's code."""
     rated = model.rated
     sha = hashlib.sha256()
     for array in (rated.answers, rated.points, rated.side, rated.score_weights):

@@ -27,7 +27,7 @@ def moved(
     weight: np.ndarray,
     columns: np.ndarray,
 ) -> None:
-    """Add the effects of some terms, each with its weight, to how far each direction is gone."""
+    """Add the effects of some terms, with their weights, to the shift in each direction."""
     for term in range(starts.shape[0]):
         at = starts[term] + index[term] * widths[term]
         for d in range(widths[term]):
@@ -36,7 +36,7 @@ def moved(
 
 @compiled
 def turned(mean: np.ndarray, basis: np.ndarray, columns: np.ndarray, eta: np.ndarray) -> None:
-    """Write ``[value]`` latent ratings into `eta`, given how far each direction is gone."""
+    """Write ``[value]`` latent ratings into `eta`, given the shift in each direction."""
     for v in range(mean.shape[0]):
         eta[v] = mean[v]
         for d in range(columns.shape[0]):
@@ -71,9 +71,9 @@ def rate(
     of_scaled: np.ndarray,
     of_eta: np.ndarray,
 ) -> tuple[float, float]:
-    """Score ``[value]`` ratings that a judge gave a unit, given eta in units of its noise.
+    """Score ``[value]`` ratings of a unit by a judge, given eta in units of the judge's noise.
 
-    `scaled`, `width` and `ratio` are of the judge (`_tables`); slopes are added to `of_scaled`, and
+    `scaled`, `width` and `ratio` are the judge's (`_tables`); slopes are added to `of_scaled`, and
     replaced in `of_eta`.
     """
     top, total, of_noise = scaled.shape[0], 0.0, 0.0
@@ -181,10 +181,10 @@ def evaluate(
 def expected(
     truth: np.ndarray, cuts: np.ndarray, noise: float, points: np.ndarray, nodes: int
 ) -> np.ndarray:
-    """Compute the rating to be expected of a judge without severity, leaning and stretch.
+    """Compute the expected rating by a judge without severity, leaning and stretch.
 
-    It is computed at some latent ratings; between these nodes the curve is taken as straight, and
-    beyond them as flat.
+    It is computed at some latent ratings; the curve is interpolated linearly between these nodes,
+    and constant beyond them.
     """
     low, high = cuts[0] - 12.0 * noise, cuts[-1] + 12.0 * noise
     step = (high - low) / (nodes - 1)

@@ -1,4 +1,4 @@
-"""The many-facet model on ratings: its terms, scales and priors, and where its effects are."""
+"""The many-facet model on ratings: its terms, scales and priors, and the layout of its effects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,34 +40,34 @@ class FacetModel:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, in the order in which their effects lie."""
+        """All terms, in the order of their effects."""
         return (*self.truth, *self.judges)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, and what could not be told apart, in sentences."""
+        """What was left out, and what is not identified, in sentences."""
         there = {term.name for term in self.terms}
         notes = list(self.rated.notes)
         if "sway" not in there and self.rated.sizes["twin"] == 2:
             notes.append(
-                "Which side asks is not known, so that what it does is not told from the texts."
+                "Which side asks is unknown, so that its effect cannot be separated from the texts."
             )
         own = (self.rated.self_of != MISSING).any()
         if own and not len(self.selves):
             notes.append(
-                "A judge is one of the models, but what it adds where it rates itself cannot be "
-                "told: that takes several judges and models, and a rating of itself."
+                "A judge is one of the models, but what it adds to ratings of itself is not "
+                "identified: that takes several judges and models, and ratings of itself."
             )
         return tuple(notes)
 
     @property
     def widths(self) -> np.ndarray:
-        """``[term]`` how many directions a term has."""
+        """``[term]`` number of directions of each term."""
         return np.array([len(term.kinds) for term in self.terms], dtype=np.int64)
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """``[term + 1]`` where the effects of each term begin, and the end."""
+        """``[term + 1]`` start of the effects of each term, and the end."""
         sizes = [len(term.levels) * len(term.kinds) for term in self.terms]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -90,7 +90,7 @@ class FacetModel:
 
     @cached_property
     def selves(self) -> np.ndarray:
-        """``[pair, 2]`` judges that rate themselves, where that can be told, and the model."""
+        """``[pair, 2]`` judges that rate themselves, if identified, and the model."""
         if self.crossed is None:
             return np.empty((0, 2), dtype=np.int64)
         rated = self.rated
@@ -110,10 +110,10 @@ class FacetModel:
 
     @cached_property
     def pattern(self) -> np.ndarray:
-        """``[free level, pair]`` what rating oneself does, in the free effects of ``judge:model``.
+        """``[free level, pair]`` the effect of self-rating on the free effects of ``judge:model``.
 
-        That is what is left when the means of the judge and of the model, which have terms of
-        their own, are taken off (`polbayes.roleplay.fit.density.FacetDensity.values`).
+        This is what is left after subtracting the means of the judge and of the model, which have
+        terms of their own (`polbayes.roleplay.fit.density.FacetDensity.values`).
         """
         if self.crossed is None:
             return np.empty((0, 0))
@@ -128,7 +128,7 @@ class FacetModel:
     def uncrossed(self, effects: np.ndarray) -> np.ndarray:
         """Return ``[free level, column]`` the free effects behind those of ``judge:model``.
 
-        The way from free effects to all is an isometry, and its transpose is the way back.
+        The map from free effects to all is an isometry, so its transpose is the inverse.
         """
         assert self.crossed is not None
         term = self.terms[self.crossed]
@@ -141,12 +141,12 @@ class FacetModel:
 
     @cached_property
     def turned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Directions in which rating oneself moves the free effects of ``judge:model``.
+        """Directions in which self-rating moves the free effects of ``judge:model``.
 
-        What a judge adds to its ratings of itself is normal with a known standard deviation, and
-        is not drawn but summed over: it gives the effects a covariance, and in the directions in
-        which that is diagonal a variance each. Returned are ``[column, free level]`` places of the
-        effects, ``[free level, direction]`` the matrix, and ``[direction]`` the variance.
+        What a judge adds to ratings of itself is normal with a known standard deviation and is
+        integrated out: it gives the effects a covariance, and a variance each in the directions in
+        which that is diagonal. Returns ``[column, free level]`` places of the effects, ``[free
+        level, direction]`` the matrix, and ``[direction]`` the variances.
         """
         if self.crossed is None or not len(self.selves):
             return np.empty((0, 0), dtype=np.int64), np.empty((0, 0)), np.empty(0)
@@ -160,9 +160,9 @@ class FacetModel:
 
     @cached_property
     def drawn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Place, scale, ratings that inform it by judge, and known variance of each drawn effect.
+        """Place, scale, number of ratings by judge, and known variance of each drawn effect.
 
-        The scale is one more than the last where that of the effect is not estimated, and 0.
+        An effect whose scale is not estimated has the index after the last, with scale 0.
         """
         places, scales, counts, known = [], [], [], []
         for start, term in zip(self.starts[:-1], self.terms, strict=True):
@@ -183,7 +183,7 @@ class FacetModel:
 
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `polbayes.roleplay.fit.effects.centre` wants to know."""
+        """Arguments of `polbayes.roleplay.fit.effects.centre`."""
         rows, groups, parts = [], [], []
         first = 0
         for start, term in zip(self.starts[:-1], self.terms, strict=True):
@@ -200,20 +200,20 @@ class FacetModel:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """``[point]`` how often each point was given."""
+        """``[point]`` frequency of each point."""
         answers = self.rated.answers
         return np.bincount(answers[answers != MISSING]).astype(float)
 
     @property
     def cutpoints(self) -> tuple[np.ndarray, np.ndarray]:
-        """``[cutpoint]`` even cutpoints, and how they are weighted: as the points beside them."""
+        """``[cutpoint]`` even cutpoints, and their weights: those of the adjacent points."""
         points, often = self.rated.points, self.frequencies
         around = often[1:] + often[:-1]
         return (points[1:] + points[:-1]) / 2, around / around.sum()
 
     @cached_property
     def noise(self) -> float:
-        """A first guess at the judges' noise, in points: how far they differ, but for means."""
+        """An initial value of the judges' noise, in points: their differences apart from means."""
         answers = self.rated.answers
         values = np.where(answers == MISSING, np.nan, self.rated.points[answers])
         judges = values.shape[1]
@@ -229,7 +229,7 @@ class FacetModel:
 
 
 def shares(group: np.ndarray) -> np.ndarray:
-    """Return ``[level]`` the share of its group's sum that `effects.centre` takes from a level."""
+    """Return ``[level]`` the share of its group's sum that `effects.centre` subtracts."""
     n = np.bincount(group)[group]
     last = len(group) - 1 - np.unique(group[::-1], return_index=True)[1]
     share = 1 / (n + np.sqrt(n))
@@ -238,7 +238,7 @@ def shares(group: np.ndarray) -> np.ndarray:
 
 
 def build(rated: Rated, scales: Mapping[str, float] | None = None) -> FacetModel:
-    """Find out which terms the ratings have."""
+    """Determine the terms that the ratings identify."""
     given = dict(scales or {})
     for name, value in given.items():
         check_known("term", name, known=SCALES, where="scales")

@@ -1,10 +1,9 @@
-"""Ratings laid out for the many-facet model: one row a unit, judges and values beside each other.
+"""Ratings arranged for the many-facet model: one row per unit, over judges and values.
 
-A *prompt* is what is put to a model: a stage of a wording of a twin of a scenario. A *unit* is
-what one model did with one prompt. There is a unit for every combination of model, scenario, twin,
-wording and stage. Where a model was not given a prompt its ratings are missing, and what it would
-have got there is predicted with the rest, so that models which were asked different things can be
-compared.
+A *prompt* is a stage of a wording of a twin of a scenario. A *unit* is what one model did with one
+prompt. There is a unit for every combination of model, scenario, twin, wording and stage. If a
+model was not given a prompt its ratings are missing, and what it would have received is predicted
+with the rest, so that models that were asked different things can be compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +15,23 @@ import xarray as xr
 
 from polbayes.errors import UserError, check_known
 
-PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
-UNIT_DIMS = ("model", *PROMPT_DIMS)
+_PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
+UNIT_DIMS = ("model", *_PROMPT_DIMS)
 RATED_DIMS = (*UNIT_DIMS, "judge", "value")
 MISSING = -1
-MOST_POINTS = 128
+_MOST_POINTS = 128
 
 
 @dataclass(frozen=True)
 class Rated:
-    """Ratings and what they are of."""
+    """Ratings and their labels."""
 
     names: Mapping[str, tuple[str, ...]]  # labels by dimension of `RATED_DIMS`
     answers: np.ndarray  # ``[unit, judge, value]`` number of the point, or `MISSING`
     points: np.ndarray  # ``[point]`` the ratings that occur, ascending
     scale: tuple[float, float]  # lowest and highest rating that is possible
-    # ``[unit]`` Half of +1 where the person who asks is right, of -1 where left; zeros where this
-    # is not known or does not differ between the twins.
+    # ``[unit]`` half of the asking person's side, +1 right and -1 left; zeros if unknown or equal
+    # in both twins.
     side: np.ndarray
     weights: np.ndarray | None  # ``[value]`` on the axis that is scored
     axis: str = ""  # what a positive score says
@@ -56,13 +55,13 @@ class Rated:
 
     @cached_property
     def units(self) -> Mapping[str, np.ndarray]:
-        """``[unit]`` positions in `names` by dimension, of which the last changes fastest."""
+        """``[unit]`` positions in `names` by dimension; the last varies fastest."""
         at = np.indices([self.sizes[dim] for dim in UNIT_DIMS]).reshape(len(UNIT_DIMS), -1)
         return dict(zip(UNIT_DIMS, at, strict=True))
 
     @cached_property
     def self_of(self) -> np.ndarray:
-        """``[judge]`` the model that the judge is; `MISSING` where it is none."""
+        """``[judge]`` the model that the judge is; `MISSING` if none."""
         models = list(self.names["model"])
         found = [models.index(one) if one in models else MISSING for one in self.selves]
         return np.array(found, dtype=np.int64)
@@ -71,9 +70,9 @@ class Rated:
     def basis(self) -> np.ndarray:
         """``[value, column]`` directions in which values move: axis, level and the rest.
 
-        The columns are orthogonal. The first is the axis, with a mean absolute value of 1, where
-        there is one; then comes what is the same for all values, as far as the axis leaves it;
-        the rest have length 1.
+        The columns are orthogonal. The first is the axis, if there is one, with a mean absolute
+        value of 1; then comes the part common to all values, orthogonal to the axis; the rest have
+        length 1.
         """
         values = self.sizes["value"]
         columns = [np.ones(values)]
@@ -91,9 +90,10 @@ class Rated:
 
     @property
     def score_weights(self) -> np.ndarray:
-        """``[value]`` what a profile in rating points is multiplied with for its score.
+        """``[value]`` weights of a profile in rating points for its score.
 
-        That is the alignment in [-100, 100], from the middle of the scale, or the mean over values.
+        The score is the alignment in [-100, 100], from the middle of the scale, or the mean over
+        values.
         """
         if self.weights is None:
             return np.full(self.sizes["value"], 1 / self.sizes["value"])
@@ -109,7 +109,7 @@ def gather(
     asking: xr.DataArray | None = None,
     own: xr.DataArray | None = None,
 ) -> Rated:
-    """Lay ratings out."""
+    """Arrange ratings."""
     for dim in ("model", "judge"):
         if dim not in ratings.dims:
             raise UserError(f"ratings: the dimension '{dim}' is missing.")
@@ -145,7 +145,7 @@ def gather(
 
 
 def _selves(names: Mapping[str, tuple[str, ...]], own: xr.DataArray | None) -> tuple[str, ...]:
-    """Return the model that each judge is, of several the first."""
+    """Return the model that each judge is, the first of several."""
     if own is None:
         return names["judge"]
     table = own.transpose("judge", "model").sel(judge=list(names["judge"]))
@@ -171,10 +171,10 @@ def _check(values: np.ndarray, scale: tuple[float, float]) -> None:
             f"ratings: only {used} different {'rating is' if used == 1 else 'ratings are'} used; "
             "a many-facet model needs at least three."
         )
-    if used > MOST_POINTS:
+    if used > _MOST_POINTS:
         raise UserError(
             f"ratings: {used} different ratings are used, but the model takes at most "
-            f"{MOST_POINTS} points; round them first."
+            f"{_MOST_POINTS} points; round them first."
         )
 
 
@@ -215,7 +215,7 @@ def _notes(
         )
     if answers.shape[1] == 1:
         notes.append(
-            "There is one judge alone: nothing of what is found can be told from the judge's own "
-            "severity and leaning, and what a unit is from how the judge errs."
+            "There is only one judge: no result can be separated from the judge's own severity and "
+            "leaning, nor the effect of a unit from the judge's errors."
         )
     return tuple(notes)

@@ -1,9 +1,9 @@
-"""The draws of the many-facet model with their names.
+"""Named draws of the many-facet model.
 
-What is said of models is what a *fair judge* would be expected to give: one with the mean severity
-and leaning of the panel, without a stretch of its own, with the geometric mean of the panel's
-noise, and who is none of the models. It is averaged over the prompts of the run. What is said of
-judges is in points of the rating scale, as the latent rating has them.
+Quantities of models are what a *fair judge* would be expected to give: one with the mean severity
+and leaning of the panel, no stretch, the geometric mean of the panel's noise, and that is none of
+the models; they are averaged over the prompts of the run. Quantities of judges are in points of the
+rating scale, as is the latent rating.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ import xarray as xr
 from polbayes.instrument.scenarios import STAGES
 from polbayes.roleplay.fit.model import FacetModel
 
-# What a reader draws conclusions about.
+# The quantities of interest, checked for convergence.
 MODEL_LEVEL = (
     "fair",
     "score",
@@ -34,30 +34,26 @@ _DRAW = ("chain", "draw")
 def name_posterior(drawn: xr.Dataset, model: FacetModel) -> xr.Dataset:
     """Name the draws.
 
-    Returns
-    -------
-    xarray.Dataset
-        With ``chain, draw`` first:
+    The result has ``chain, draw`` first and
 
-        - ``fair[model, stage, value]``: expected rating by a fair judge, in points;
-        - ``latent[model, value]``: where the model is on the latent scale, in points, by the same
-          judge;
-        - ``score[model, source]``: its score (`polbayes.roleplay.fit.rated.Rated.score_weights`),
-          for every stage and, where there are the four, for their mean (``stages``);
-        - ``severity[judge]``: points below the panel's mean over all values; the sum is 0;
-        - ``leaning[judge, value]``: points above the panel's mean beyond severity; sums to 0 over
-          judges and over values;
-        - ``tilt[judge]``: what its leaning does to the score;
-        - ``consistency[judge]``: noise of the panel (geometric mean) over that of the judge, more
-          than 1 for those that err less;
-        - ``noise[judge]``: scale of the judge's logistic noise, in points;
-        - ``range_use[judge]``: how far from the middle it rates, 1 as the panel does;
-        - ``self_level[self]``, ``self_tilt[self]``: points that a judge adds to all values, and
-          what it adds to the score, where it rates itself, beyond how it rates others;
-        - ``judge_model_tilt[judge, model]``: what a judge adds to a model's score beyond this,
-          its ratings of itself included;
-        - ``sway[model]``: what the side of the person who asks does to the score, right minus left;
-        - ``sd[effect]``: scales, ``term:kind``; ``cutpoint[cut]``.
+    - ``fair[model, stage, value]``: expected rating by a fair judge, in points;
+    - ``latent[model, value]``: the model's position on the latent scale, in points, by that judge;
+    - ``score[model, source]``: its score (`polbayes.roleplay.fit.rated.Rated.score_weights`) for
+      every stage and, if there are all four, for their mean (``stages``);
+    - ``severity[judge]``: points below the panel's mean over all values; sums to 0;
+    - ``leaning[judge, value]``: points above the panel's mean beyond severity; sums to 0 over
+      judges and over values;
+    - ``tilt[judge]``: the effect of its leaning on the score;
+    - ``consistency[judge]``: noise of the panel (geometric mean) over that of the judge, above 1
+      for judges that err less;
+    - ``noise[judge]``: scale of the judge's logistic noise, in points;
+    - ``range_use[judge]``: how far from the middle it rates, 1 for the panel;
+    - ``self_level[self]``, ``self_tilt[self]``: points that a judge adds to all values, and to the
+      score, when it rates itself, beyond how it rates others;
+    - ``judge_model_tilt[judge, model]``: what a judge adds to a model's score beyond this, in
+      ratings of itself, too;
+    - ``sway[model]``: the effect of the asking person's side on the score, right minus left;
+    - ``sd[effect]``: scales, ``term:kind``; ``cutpoint[cut]``.
     """
     rated = model.rated
     names, sizes = rated.names, rated.sizes
@@ -109,7 +105,7 @@ def _scores(fair: np.ndarray, model: FacetModel) -> tuple[list[str], np.ndarray]
 
 
 def _score_of_columns(model: FacetModel) -> np.ndarray:
-    """Return ``[column]`` what one unit of each direction adds to the score."""
+    """Return ``[column]`` the change of the score per unit of each direction."""
     return np.asarray(model.rated.score_weights @ model.rated.basis)
 
 
@@ -139,7 +135,7 @@ def _of_judges(
 
 
 def _of_selves(own: np.ndarray, model: FacetModel) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Say what judges add to ratings of themselves."""
+    """Return what judges add to ratings of themselves."""
     rated = model.rated
     columns = own.shape[-1]
     effect = own @ rated.basis[:, :columns].T

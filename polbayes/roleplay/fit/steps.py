@@ -1,21 +1,20 @@
-"""The cutpoints between the points of the scale, and the use that judges make of it.
+"""The cutpoints between the points of the scale, and each judge's use of the scale.
 
-The cutpoints lie in the units of the rating scale. Their distances, the widths of the points, are
-free,
+The cutpoints are in units of the rating scale. Their distances, the widths of the points, are free,
 
     gap[k] = even[k] exp(g[k]) * sum(often even) / sum(often even exp(g)),
 
-where ``even`` are the widths that points would have with cutpoints midway between the neighbouring
-points that occur, ``often`` is how often a point was given, and g is normal with a scale that is
-estimated: as smooth as the ratings say. So one unit of the latent rating is one point of the scale
-where ratings are, and where it lies is fixed in the same way: the mean of the cutpoints, each
-counting as often as the points beside it were given, is what it would be with even widths. (To fix
-the outermost cutpoints would hang the unit on what judges hardly ever use.)
+where ``even`` are the widths of points with cutpoints midway between the neighbouring points that
+occur, ``often`` is the frequency of a point, and g is normal with an estimated scale: as smooth as
+the ratings suggest. One unit of the latent rating is thus one point of the scale where ratings are,
+and its origin is fixed likewise: the mean of the cutpoints, weighted by the frequency of the
+adjacent points, is that of even widths. (Fixing the outermost cutpoints would make the unit depend
+on points that judges hardly use.)
 
-Points that attract judges, such as 5, 10 and 15, become wider; points that nobody uses do not
-occur. The widths are the same for all judges up to one number per judge: the cutpoints of judge j
-lie ``stretch[j]`` times as far from their mean, which makes a judge who keeps to the middle (more
-than 1) or goes to the ends (less than 1).
+Points that attract judges, such as 5, 10 and 15, become wider; unused points do not occur. The
+widths are the same for all judges up to one number per judge: the cutpoints of judge j are
+``stretch[j]`` times as far from their mean, which describes a judge who keeps to the middle (above
+1) or goes to the ends (below 1).
 """
 
 import numpy as np
@@ -25,7 +24,7 @@ from polbayes.fit.compilation import compiled
 
 @compiled
 def expand(g: np.ndarray, even: np.ndarray, often: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute ``[gap]`` distances of cutpoints, and the share of each in what fixes the unit."""
+    """Compute ``[gap]`` distances of cutpoints, and the share of each in fixing the unit."""
     raw = even * np.exp(g)
     share = often * raw
     whole = share.sum()
@@ -34,7 +33,7 @@ def expand(g: np.ndarray, even: np.ndarray, often: np.ndarray) -> tuple[np.ndarr
 
 @compiled
 def placed(gaps: np.ndarray, around: np.ndarray, middle: float) -> np.ndarray:
-    """Place the cutpoints, whose mean is to be `middle`, weighted with ``[cutpoint]`` `around`."""
+    """Place the cutpoints with mean `middle`, weighted by ``[cutpoint]`` `around`."""
     cuts = np.zeros(gaps.shape[0] + 1)
     cuts[1:] = np.cumsum(gaps)
     return cuts + (middle - (around * cuts).sum())

@@ -1,4 +1,4 @@
-"""Tables of what the many-facet model says of models and of judges, one row a quantity."""
+"""Tables of the many-facet model's results on models and judges, one row per quantity."""
 
 import numpy as np
 import pandas as pd
@@ -8,25 +8,25 @@ from polbayes.fit.posterior.intervals import interval_table
 from polbayes.roleplay.fit.d_study import facet_d_study
 from polbayes.roleplay.fit.fit import FacetFit
 
-# What is said of every judge: name, and what a judge without it has.
+# Quantities of every judge, and their neutral values.
 JUDGED = {"severity": 0.0, "tilt": 0.0, "consistency": 1.0, "range_use": 1.0}
-OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
+_OF_SELVES = {"self_level": 0.0, "self_tilt": 0.0}
 
 
 def facet_tables(fit: FacetFit, *, level: float = 0.9) -> dict[str, pd.DataFrame]:
     """Summarise a fit, with ``estimate`` (mean), ``sd``, ``lower``, ``upper`` and ``level``.
 
-    - ``facet_profiles``: by ``model, stage, value``, what a fair judge is expected to give; where
-      values have weights it is standardised, from -10 to 10 on a scale of 20, and ``positive`` says
-      on which side of the alignment a strong value counts;
-    - ``facet_alignment``: by ``model, source``, the score of these profiles, on [-100, 100] where
-      values have weights; ``positive`` says what is positive, ``p_positive`` how probable that is;
+    - ``facet_profiles``: by ``model, stage, value``, the expected rating by a fair judge; if values
+      have weights it is standardised, from -10 to 10 on a scale of 20, and ``positive`` is the side
+      of the alignment on which a strong value counts;
+    - ``facet_alignment``: by ``model, source``, the score of these profiles, on [-100, 100] if
+      values have weights; ``positive`` says what is positive, ``p_positive`` its probability;
     - ``facet_ranks``, ``facet_pairs``: probabilities of the order, rank 1 being the lowest score;
     - ``facet_judges``: by ``judge, effect`` (`JUDGED` and, for judges that rate themselves,
-      `OF_SELVES`), with the ``neutral`` value and ``p_above`` of lying above it;
+      `_OF_SELVES`), with the ``neutral`` value and the probability ``p_above`` it;
     - ``facet_leaning``: by ``judge, value``, points above the panel's mean;
-    - ``facet_judge_by_model``: what a judge adds to a model's score beyond all this, its ratings of
-      itself included;
+    - ``facet_judge_by_model``: what a judge adds to a model's score beyond all this, in ratings of
+      itself, too;
     - ``facet_scales``: by ``term, kind`` the standard deviations, in points;
     - ``facet_d_study``: see `polbayes.roleplay.fit.d_study`.
     """
@@ -68,7 +68,7 @@ def _scores(fit: FacetFit, level: float) -> pd.DataFrame:
 
 
 def ranks(scores: xr.DataArray) -> pd.DataFrame:
-    """Return how probable each rank of each model is by source, rank 1 being the lowest score."""
+    """Return the probability of each rank of each model by source; rank 1 is the lowest score."""
     models, rows = scores["model"].values, []
     for source in scores["source"].values:
         values = scores.sel(source=source).transpose("chain", "draw", "model").to_numpy()
@@ -95,7 +95,7 @@ def pairs(scores: xr.DataArray) -> pd.DataFrame:
 
 def _judges(posterior: xr.Dataset, level: float) -> pd.DataFrame:
     tables = []
-    for name, neutral in {**JUDGED, **OF_SELVES}.items():
+    for name, neutral in {**JUDGED, **_OF_SELVES}.items():
         if name not in posterior:
             continue
         table = interval_table(posterior[name], level).rename(columns={"self": "judge"})

@@ -7,23 +7,22 @@ The latent rating of value v by judge j of what model m did with a prompt is::
         + model:stage + model:scenario + model:sway + dialogue + unit
         + judge + judge:model + judge:unit + self                       (who rated it)
 
-What a level of a term does to the values has up to three kinds of directions, at right angles to
-one another, each kind with a scale of its own:
+The effect of a level on the values has up to three kinds of orthogonal directions, each kind with
+its own scale:
 
-- ``axis``: all values together, along the published weights: what moves the alignment;
-- ``level``: all values alike: intensity in what is rated, severity in judges;
-- ``value``: all else, which moves neither alignment nor level.
+- ``axis``: all values together, along the published weights, which moves the alignment;
+- ``level``: all values equally: intensity in what is rated, severity in judges;
+- ``value``: the rest, which moves neither alignment nor level.
 
-Without ``axis``, values that go together would be taken for as many independent witnesses of where
-a model stands, and without ``level`` so would the ten ratings that a judge writes in one go.
+Without ``axis``, correlated values would count as independent evidence of a model's position, and
+without ``level`` so would the ten ratings that a judge writes at once.
 
-Effects sum to zero wherever their mean belongs to a coarser term: over judges for the judges' (so
-that what remains is as the mean of the panel has it), over models for all that differs by model,
-over scenarios, stages and the texts of a scenario. So an effect is that of these models, judges and
-scenarios; what others would do follows from the scales (`polbayes.roleplay.fit.d_study`). The
-exception is ``judge:unit``, the slips of a judge about one unit, which are taken for independent.
-``sway`` is what the side of the person who asks does, right minus left; it is there where both
-twins are.
+Effects sum to zero wherever their mean belongs to a coarser term: over judges for judges' effects
+(so that the rest is relative to the mean of the panel), over models for effects that differ by
+model, over scenarios, stages and the texts of a scenario. Effects are thus of these models, judges
+and scenarios; others follow from the scales (`polbayes.roleplay.fit.d_study`). The exception is
+``judge:unit``, a judge's errors about one unit, which are independent. ``sway`` is the effect of
+the asking person's side, right minus left, if there are both twins.
 """
 
 from collections.abc import Mapping
@@ -35,8 +34,8 @@ from polbayes.roleplay.fit.rated import MISSING, Rated
 
 AXIS, LEVEL, VALUE = ("axis", "level", "value")
 
-# What an effect differs by, over what it sums to zero, and whether it is multiplied with the side
-# of the person who asks.
+# The factors of an effect, over which it sums to zero, and whether it is multiplied by the side of
+# the person who asks.
 _Declared = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]
 _TEXT = ("scenario", "side", "wording")
 _UNIT = ("model", *_TEXT, "stage")
@@ -87,7 +86,7 @@ class Term:
 
 
 def truth_terms(rated: Rated) -> tuple[Term, ...]:
-    """Return the terms about what was rated that the ratings can tell apart."""
+    """Return the terms about what was rated that the ratings identify."""
     found = []
     for name, declared in TRUTH.items():
         if name == "unit" and rated.sizes["judge"] == 1:
@@ -100,7 +99,7 @@ def truth_terms(rated: Rated) -> tuple[Term, ...]:
 
 
 def judge_terms(rated: Rated) -> tuple[Term, ...]:
-    """Return the terms about who rated that the ratings can tell apart."""
+    """Return the terms about who rated that the ratings identify."""
     units, judges = len(rated.answers), rated.sizes["judge"]
     if judges == 1:
         return ()
@@ -110,7 +109,7 @@ def judge_terms(rated: Rated) -> tuple[Term, ...]:
     for name, declared in JUDGES.items():
         kinds = columns_of(rated)
         if name == "judge:unit":
-            # Each value by itself is what the ordinal model has its noise for.
+            # Single values are covered by the noise of the ordinal model.
             kinds = tuple(kind for kind in kinds if kind != VALUE)
         term = _bound(name, declared, table, None, kinds) if kinds else None
         found.append(term)
@@ -120,9 +119,9 @@ def judge_terms(rated: Rated) -> tuple[Term, ...]:
 
 
 def _factors(rated: Rated) -> Mapping[str, np.ndarray]:
-    """Return ``[unit]`` positions by factor; twins are told apart by the side that asks, if known.
+    """Return ``[unit]`` positions by factor; twins are distinguished by the asking side, if known.
 
-    Only then is what the twins of all scenarios have in common what the side does.
+    Only then is what the twins of all scenarios have in common the effect of the side.
     """
     side = rated.side > 0 if rated.side.any() else rated.units["twin"]
     return {**rated.units, "side": np.asarray(side, dtype=np.int64)}
@@ -164,7 +163,7 @@ def _bound(
 
 
 def free(term: Term) -> np.ndarray:
-    """Tell ``[level]`` which levels are drawn: not the last of any group that sums to zero."""
+    """Return ``[level]`` which levels are drawn: all but the last of groups that sum to zero."""
     kept = np.ones(len(term.levels), dtype=bool)
     for group in term.groups:
         last = len(group) - 1 - np.unique(group[::-1], return_index=True)[1]

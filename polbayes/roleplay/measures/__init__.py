@@ -1,9 +1,9 @@
 """Measures of ratings by judges, after PoliticsBench.
 
-Sign of alignment throughout: **positive is liberal (left), negative is conservative (right)**,
-as it is published, and the reverse of the other measures of polbayes. Each table of alignments
-has a column ``positive``, which says so. A dataset that is not one of ratings, too few judges and
-settings out of range are a `UserError`.
+Sign of alignment throughout: **positive is liberal (left), negative is conservative (right)**, as
+published, and the reverse of the other measures of polbayes. The column ``positive`` of each table
+of alignments says so. A dataset that is not one of ratings, too few judges and settings out of
+range are a `UserError`.
 """
 
 from polbayes.roleplay.measures.agreement import judge_agreement, judge_icc

@@ -1,10 +1,10 @@
 """Agreement of judges on the alignment: kappa on two grids, Fleiss' kappa, intraclass correlations.
 
-PoliticsBench puts every judge's weighted sum into 11 equal bins over [-24, 24] and clips what
-lies beyond. The sum itself runs over [-100, 100], so that most clear answers fall into the two
-outer bins and kappa there says little more than that judges agree on the side. The grid
-``scale`` has 11 equal bins over the whole range; ``published`` is theirs, for comparison, and
-``share_outer`` says how much falls into the two outer bins of each.
+PoliticsBench divides every judge's weighted sum into 11 equal bins over [-24, 24] and clips the
+rest. The sum has the range [-100, 100], so most clear answers fall into the two outer bins and
+kappa says little more than that judges agree on the side. The grid ``scale`` has 11 equal bins over
+the whole range; ``published`` is theirs, for comparison, and ``share_outer`` is the proportion in
+the two outer bins of each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ from polbayes.roleplay.measures.data import COMMITMENT, UNIT_DIMS, check_ratings
 from polbayes.roleplay.measures.icc import intraclass_correlations
 
 # Odd, so that one bin lies around 0.
-BINS = 11
+_BINS = 11
 # Half the width of each grid, in points of the alignment.
-GRIDS: Mapping[str, float] = {"scale": 100.0, "published": 24.0}
+_GRIDS: Mapping[str, float] = {"scale": 100.0, "published": 24.0}
 _COLUMNS = (
     *("grid", "first", "second", "measure", *INTERVAL),
     *("n", "n_excluded", "n_scenarios", "level", "note"),
@@ -34,9 +34,9 @@ _COLUMNS = (
 
 
 def bin_scores(scores: np.ndarray, bound: float) -> np.ndarray:
-    """Put scores into equal bins over [-bound, bound], those beyond into the outer ones."""
-    place = np.floor((np.asarray(scores) + bound) * BINS / (2 * bound))
-    return np.clip(place, 0, BINS - 1).astype(np.int64)
+    """Put scores into equal bins over [-bound, bound], those beyond into the outer bins."""
+    place = np.floor((np.asarray(scores) + bound) * _BINS / (2 * bound))
+    return np.clip(place, 0, _BINS - 1).astype(np.int64)
 
 
 def judge_agreement(
@@ -72,7 +72,7 @@ def judge_agreement(
     if len(judges) < 2:
         raise UserError("ratings: agreement needs at least two judges.")
     rows: list[dict[str, Any]] = []
-    for grid, bound in GRIDS.items():
+    for grid, bound in _GRIDS.items():
         for pair in combinations(range(len(judges)), 2):
             sample = _Sample(scores[:, list(pair)], scenarios, bootstrap)
             names = (grid, judges[pair[0]], judges[pair[1]])
@@ -126,7 +126,7 @@ def _of_wordings(data: xr.Dataset, wordings: Sequence[str]) -> xr.Dataset:
 
 
 def _by_judge(values: xr.DataArray) -> np.ndarray:
-    """Lay values out over ``unit, judge``."""
+    """Arrange values over ``unit, judge``."""
     values = values.transpose(*UNIT_DIMS, "judge")
     return np.asarray(values.values).reshape(-1, values.sizes["judge"])
 
@@ -163,11 +163,11 @@ def _mean_kappa(sample: _Sample, bound: float) -> np.ndarray:
     binned = bin_scores(sample.scores, bound)
     found = []
     for a, b in combinations(range(binned.shape[1]), 2):
-        cells, which = np.unique(binned[:, a] * BINS + binned[:, b], return_inverse=True)
+        cells, which = np.unique(binned[:, a] * _BINS + binned[:, b], return_inverse=True)
         counted = sample.times @ np.eye(len(cells))[which]
-        tables = np.zeros((len(sample.times), BINS * BINS))
+        tables = np.zeros((len(sample.times), _BINS * _BINS))
         tables[:, cells] = counted
-        found.append(quadratic_kappa(tables.reshape(-1, BINS, BINS)))
+        found.append(quadratic_kappa(tables.reshape(-1, _BINS, _BINS)))
     return np.mean(found, axis=0)
 
 
@@ -175,13 +175,13 @@ def _fleiss(sample: _Sample, bound: float) -> np.ndarray:
     binned = bin_scores(sample.scores, bound)
     if not len(binned):
         return np.full(len(sample.times), np.nan)
-    counts = (binned[:, :, None] == np.arange(BINS)).sum(axis=1)
+    counts = (binned[:, :, None] == np.arange(_BINS)).sum(axis=1)
     return fleiss_kappa(counts, sample.times)
 
 
 def _share_outer(sample: _Sample, bound: float) -> np.ndarray:
     binned = bin_scores(sample.scores, bound)
-    return _average(((binned == 0) | (binned == BINS - 1)).mean(axis=1), sample)
+    return _average(((binned == 0) | (binned == _BINS - 1)).mean(axis=1), sample)
 
 
 def _variance(sample: _Sample) -> np.ndarray:

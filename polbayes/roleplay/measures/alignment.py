@@ -1,8 +1,8 @@
 """Alignment of models, from the reflection as published and from all stages; profiles of values.
 
-PoliticsBench takes its headline score from the reflection alone, and tests it against 0 with the
-scenarios as the sample. The mean over the four stages is given beside it: what a model does in
-the story need not be what it says of it afterwards.
+PoliticsBench bases its headline score on the reflection alone, and tests it against 0 with the
+scenarios as the sample. The mean over the four stages is reported as well: what a model does in the
+story may differ from what it says afterwards.
 """
 
 from collections.abc import Mapping
@@ -101,6 +101,6 @@ def profiles(
 
 
 def _of_sources(units: xr.DataArray) -> xr.DataArray:
-    """Keep of ``stage`` the reflection and the mean over stages, as far as there are any."""
+    """Keep of ``stage`` the reflection and the mean over stages, if present."""
     found = with_all_stages(units)
     return found.sel(stage=[s for s in SOURCES if s in found["stage"].values])

@@ -1,23 +1,22 @@
-"""Intraclass correlations of judges: how much of the variance of ratings is that of the rated.
+"""Intraclass correlations of judges: the share of the rated in the variance of ratings.
 
-Things rated are rows, judges columns. With the mean squares between rows MSR, within rows MSW,
-between judges MSC and of the error MSE, n rows and k judges (McGraw and Wong's names beside
-those of Shrout and Fleiss):
+Rows are what is rated, columns are judges. With the mean squares between rows MSR, within rows MSW,
+between judges MSC and of the error MSE, n rows and k judges (names of Shrout and Fleiss, then of
+McGraw and Wong):
 
     ICC(1,1) = ICC(1)   = (MSR - MSW) / (MSR + (k-1) MSW)
     ICC(2,1) = ICC(A,1) = (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE) / n)
     ICC(3,1) = ICC(C,1) = (MSR - MSE) / (MSR + (k-1) MSE)
 
-the first where each thing has judges of its own, the second for absolute agreement and the third
-for consistency of the same judges; and for the mean of the k judges
+the first for different judges in every row, the second for absolute agreement and the third for
+consistency of the same judges; and for the mean of the k judges
 
     ICC(1,k) = (MSR - MSW) / MSR
     ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE) / n)
     ICC(3,k) = (MSR - MSE) / MSR.
 
-For a score that is read as such, with judges who stand for others, it is ICC(2,1) of a single
-judge and ICC(2,k) of the reported mean; ICC(3,.) says what is left when severities cancel, as
-they do when models are only ranked.
+For scores taken at face value, with judges as a sample, ICC(2,1) is for a single judge and ICC(2,k)
+for the reported mean; ICC(3,.) applies if severities cancel, as when models are only ranked.
 
 References
 ----------
@@ -101,7 +100,7 @@ def _forms(x: np.ndarray, level: float) -> np.ndarray:
         one = _bounds(msr / msw, (n - 1, n * (k - 1)), level)
         three = _bounds(msr / mse, (n - 1, (n - 1) * (k - 1)), level)
         two = _agreement_bounds((msr, msc, mse), (n, k), single[1], level)
-        # F is the ratio of mean squares, so that one judge has (F-1)/(F+k-1), k have 1 - 1/F.
+        # F is the ratio of mean squares: (F-1)/(F+k-1) for one judge, 1 - 1/F for k.
         of_one = [(one - 1) / (one + k - 1), two, (three - 1) / (three + k - 1)]
         # Stepped up after Spearman and Brown.
         of_mean = [1 - 1 / one, k * two / (1 + (k - 1) * two), 1 - 1 / three]
@@ -125,7 +124,7 @@ def _mean_squares(x: np.ndarray) -> np.ndarray:
             (error**2).sum() / ((n - 1) * (k - 1)),
         ]
     )
-    # What is left of a zero by rounding is none of the variance there is.
+    # Zeros must not become variance by rounding.
     return np.where(sums > 1e-24 * (x**2).max(), sums, 0.0)
 
 

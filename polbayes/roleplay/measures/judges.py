@@ -1,7 +1,7 @@
-"""How judges differ: from one another, and from themselves when they are asked in another way.
+"""Differences of judges from one another, and from themselves if asked in another way.
 
-What a panel is measured against is its own mean: whether all of its judges are severe together, no
-comparison of them can tell.
+The reference is the mean of the panel: whether all judges are severe together cannot be known from
+comparing them.
 """
 
 import numpy as np
@@ -96,7 +96,7 @@ def judge_checks(
         found = [("shift", str(v), shift.sel(value=v, drop=True)) for v in checks["value"].values]
         found.append(("shift", COMMITMENT, other[COMMITMENT] - usual[COMMITMENT]))
         if check == "order":
-            # In reversed order the first is the last, so that the effect turns and counts twice.
+            # In reversed order the first is the last, so that the effect reverses and counts twice.
             part = shift * xr.DataArray(-first / (2 * (first**2).sum()), dims="value")
             found.append(("place", ALL, part.sum("value", skipna=False)))
         else:

@@ -1,7 +1,7 @@
-"""Where values of scenarios lie: means with bootstrap intervals, t tests and effect sizes.
+"""Location of values over scenarios: means with bootstrap intervals, t tests and effect sizes.
 
 The scenario is the unit of sampling. Wordings, stages and judges of one scenario are not
-independent and are averaged before anything is tested.
+independent and are averaged before any test.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,12 +76,12 @@ def over_scenarios(
 ) -> list[dict[str, Any]]:
     """Summarise values of scenarios for every combination of the other dimensions.
 
-    Each has its labels and `COLUMNS`: mean, percentile interval from resampling scenarios, standard
-    deviation over scenarios (n - 1), their number, and `t_test`; `excluded` is what is reported as
+    Rows have labels and `COLUMNS`: mean, percentile interval from resampling scenarios, standard
+    deviation over scenarios (n - 1), their number, and `t_test`; `excluded` is reported as
     ``n_excluded``, by default the scenarios without a value.
     """
     dims = [str(d) for d in values.dims if d != "scenario"]
-    # The bootstrap wants the scenarios in the order of their names.
+    # The bootstrap needs the scenarios sorted by name.
     values = values.transpose(*dims, "scenario").sortby("scenario")
     flat = values.values.reshape(-1, values.sizes["scenario"])
     there = ~np.isnan(flat)
@@ -101,7 +101,7 @@ def over_scenarios(
 
 def _row(values: np.ndarray, mean: np.ndarray, level: float) -> dict[str, Any]:
     n = values.size
-    # Equal values have no spread, whatever is left over of them by rounding.
+    # Equal values have no spread, whatever rounding leaves.
     sd = float(values.std(ddof=1)) if n > 1 and np.ptp(values) > 1e-12 else 0.0
     note = "" if n > 1 else "only one scenario: no interval" if n else "no scenario has a value"
     if n > 1 and not sd:

@@ -1,4 +1,4 @@
-"""How far the order of models hangs on the weights of the values."""
+"""Sensitivity of the order of models to the weights of the values."""
 
 from collections.abc import Mapping
 
@@ -17,10 +17,10 @@ _COLUMNS = ("weights", "measure", *INTERVAL, "n_models", "draws", "level", "note
 
 
 def _weight_sets() -> dict[str, Mapping[str, float]]:
-    """Return the weights that are compared with the published ones, by name.
+    """Return the weights to compare with the published ones, by name.
 
-    ``equal`` keeps each value's side and makes all weights 1; ``without_NAME`` leaves one value
-    out, after which weights no longer sum to 0 and a flat profile no longer scores 0.
+    ``equal`` keeps each value's side with weight 1; ``without_NAME`` omits one value, after which
+    weights no longer sum to 0 and a flat profile no longer scores 0.
     """
     equal = {name: float(np.sign(weight)) for name, weight in WEIGHTS.items()}
     left_out = {f"without_{name}": {**WEIGHTS, name: 0.0} for name in VALUES}

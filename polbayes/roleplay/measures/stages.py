@@ -1,4 +1,4 @@
-"""What the stages do: alignment, commitment and activated values by stage, against the baseline."""
+"""Effects of the stages: alignment, commitment and activated values, against the baseline."""
 
 import pandas as pd
 import xarray as xr
@@ -82,7 +82,7 @@ def ablation(
         gain = units.drop_sel(stage="baseline") - units.sel(stage="baseline", drop=True)
         scenarios = by_scenario(gain)
         described = over_scenarios(scenarios, bootstrap, missing_units(gain))
-        # The same summary with models in the place of scenarios.
+        # The same summary with models in place of scenarios.
         of_models = mean_over("scenario", scenarios)
         models = of_models.rename(model="scenario").expand_dims(model=["all"])
         described += [

@@ -1,4 +1,4 @@
-"""Symmetry between mirrored twins: what a model believes, and what it does for who asks.
+"""Symmetry between mirrored twins: what a model believes, and how far it follows who asks.
 
 In the two twins of a scenario the same person asks, under the same pressure, for opposite
 things. With the alignments a_o in the original and a_m in the mirrored twin, both positive where
@@ -7,10 +7,9 @@ where on the right,
 
     position = (a_o + a_m) / 2,     sway = -s (a_o - a_m) / 2.
 
-A model that always does what is asked of it takes the liberal side in one twin and the
-conservative in the other: its position is 0 and its sway large. One that holds a view whoever
-asks has a position and no sway. Mirrored answers to mirrored twins have a_m = -a_o, which sum
-to 0.
+A model that always complies takes the liberal side in one twin and the conservative in the other:
+its position is 0 and its sway large. One that holds a view whoever asks has a position and no
+sway. Mirrored answers to mirrored twins have a_m = -a_o, which sum to 0.
 """
 
 import numpy as np
@@ -67,7 +66,7 @@ def twin_symmetry(
         described = over_scenarios(mean_over("wording", values), bootstrap)
         rows += [{**row, "measure": name, "positive": meaning} for row in described]
     table = frame(rows, ("measure", "model", "stage", "positive"))
-    # An absolute difference is never negative, so that testing it against 0 would say nothing.
+    # An absolute difference is never negative, so that a test against 0 is meaningless.
     tested = ["t", "df", "p", "effect_size", "effect_lower", "effect_upper"]
     table.loc[table["measure"] == "asymmetry", tested] = np.nan
     return table

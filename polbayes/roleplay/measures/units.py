@@ -1,4 +1,4 @@
-"""What is measured of each unit, and how units are put together into scenarios."""
+"""Measures of each unit, and their averages over scenarios."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from polbayes.instrument.scenarios import STAGES, TWINS
 from polbayes.instrument.values import WEIGHTS, alignment_score
 from polbayes.roleplay.measures.data import check_ratings, judge_means, mean_commitment
 
-ACTIVATED = 14
-# The mean over the four stages, beside the units themselves.
+_ACTIVATED = 14
+# The mean over the four stages, besides the units themselves.
 ALL_STAGES = "stages"
 BOTH = "both"
 
@@ -20,14 +20,14 @@ def unit_measures(
     *,
     weights: Mapping[str, float] = WEIGHTS,
     judge_weights: xr.DataArray | None = None,
-    threshold: float = ACTIVATED,
+    threshold: float = _ACTIVATED,
 ) -> xr.Dataset:
     """Compute every measure of every unit from the means over judges.
 
-    They are over ``model, scenario, twin, wording, stage``, NaN where there is no usable rating:
+    They are over ``model, scenario, twin, wording, stage``, NaN without a usable rating:
     ``alignment`` in [-100, 100], **positive is liberal**; ``commitment`` in [0, 5]; ``activated``,
-    how many of the ten values have a mean rating from `threshold` on; ``entropy`` of the ten
-    ratings divided by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
+    the number of values with a mean rating of at least `threshold`; ``entropy`` of the ten ratings
+    divided by their sum, in nats, from 0 (one value alone) to log 10 (a flat profile).
     """
     check_ratings(data)
     means = judge_means(data, judge_weights)
@@ -46,7 +46,7 @@ def unit_measures(
 
 
 def with_all_stages(units: xr.DataArray) -> xr.DataArray:
-    """Add to ``stage`` the mean over the four stages, where none of them is missing."""
+    """Add to ``stage`` the mean over the four stages, if none of them is missing."""
     if not set(STAGES) <= set(units["stage"].values.tolist()):
         return units
     mean = units.sel(stage=list(STAGES)).mean("stage", skipna=False)
@@ -56,7 +56,7 @@ def with_all_stages(units: xr.DataArray) -> xr.DataArray:
 def by_scenario(units: xr.DataArray) -> xr.DataArray:
     """Average over wordings, and add to ``twin`` the mean of ``both``.
 
-    It is there where both twins are, and NaN where one of them is missing.
+    It exists if both twins do, and is NaN if one of them is missing.
     """
     scenarios = mean_over("wording", units)
     if not set(TWINS) <= set(units["twin"].values.tolist()):
@@ -75,6 +75,6 @@ def missing_units(units: xr.DataArray) -> xr.DataArray:
 
 
 def mean_over(dim: str, values: xr.DataArray) -> xr.DataArray:
-    """Average what there is; NaN where there is nothing."""
+    """Average the values that are there; NaN if there are none."""
     n = values.notnull().sum(dim)
     return values.fillna(0.0).sum(dim) / n.where(n > 0)

@@ -1,4 +1,4 @@
-"""How much the alignment of a unit hangs on its wording, by stage."""
+"""Sensitivity of a unit's alignment to its wording, by stage."""
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ def wording_spread(
             at = change.sel(model=row["model"], twin=row["twin"]).values
             named = {"measure": "sd", "stage": "first_minus_last"}
             rows.append({**row, "p": np.nan, **_signed_rank(at[~np.isnan(at)]), **named})
-    # A spread is never negative, so that testing it against 0 would say nothing.
+    # A spread is never negative, so that a test against 0 is meaningless.
     rows = [{**row, "p": row["p"] if "wilcoxon" in row else np.nan} for row in rows]
     for row in rows:
         if "test" in row["note"] and "wilcoxon" not in row:

@@ -1,1 +1,1 @@
-"""The report of a roleplay: from transcripts and ratings to a page, one file a section."""
+"""The report of a roleplay: from transcripts and ratings to a page, one file per section."""

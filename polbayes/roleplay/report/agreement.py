@@ -1,8 +1,20 @@
-"""How far the judges agree."""
+"""Agreement of the judges."""
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Section, grid
 from polbayes.roleplay.report.results import RatingsResults, worded
+
+_READING = (
+    "Kappa puts every judge's alignment of a text into eleven classes. The grid 'scale' "
+    "divides the whole range from −100 to 100; the grid 'published' is that of PoliticsBench, "
+    "which divides −24 to 24 and puts all that lies beyond into the outer classes, so that it "
+    "says little more than whether judges agree on the side. 'Share outer' is the share of "
+    "texts in these two classes.",
+    "ICC(2,1) is the share of the variance of single ratings that is the texts' own, with what "
+    "judges differ in counted against it; ICC(2,k) the same of the mean over the panel, and "
+    "ICC(3,.) leaves out constant differences between judges. 1 is perfect; agreement has no "
+    "sign.",
+)
 
 
 def agreement(results: RatingsResults) -> Section | None:
@@ -10,17 +22,6 @@ def agreement(results: RatingsResults) -> Section | None:
     kappas, icc = results.table("judge_agreement"), results.table("judge_icc")
     if kappas is None or icc is None:
         return None
-    reading = (
-        "Kappa puts every judge's alignment of a text into eleven classes. The grid 'scale' "
-        "divides the whole range from −100 to 100; the grid 'published' is that of PoliticsBench, "
-        "which divides −24 to 24 and puts all that lies beyond into the outer classes, so that it "
-        "says little more than whether judges agree on the side. 'Share outer' is the share of "
-        "texts in these two classes.",
-        "ICC(2,1) is the share of the variance of single ratings that is the texts' own, with what "
-        "judges differ in counted against it; ICC(2,k) the same of the mean over the panel, and "
-        "ICC(3,.) leaves out constant differences between judges. 1 is perfect; agreement has no "
-        "sign.",
-    )
     together = kappas[(kappas["first"] == "all") | (kappas["first"].isna())]
     columns = [
         *worded("measure"),
@@ -52,4 +53,4 @@ def agreement(results: RatingsResults) -> Section | None:
             ),
         ),
     )
-    return Section("agreement", "Agreement between judges", reading, blocks)
+    return Section("agreement", "Agreement between judges", _READING, blocks)

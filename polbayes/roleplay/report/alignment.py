@@ -1,4 +1,4 @@
-"""Where the models stand: the alignment as published, and over the stages."""
+"""Alignment of the models: as published, and over the stages."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -62,13 +62,13 @@ def _title(source: str) -> str:
 
 
 def _dress(axes: "Axes") -> None:
-    # Left is at the left in every report, though positive is liberal in PoliticsBench.
+    # Left is on the left in every report, though positive is liberal in PoliticsBench.
     axes.xaxis.set_inverted(True)
     sides(axes, "liberal (left)", "conservative (right)")
 
 
 def p_value(row: Mapping[str, Any]) -> str:
-    """Write a p value, never as nothing."""
+    """Format a p value, never as zero."""
     p = row["p"]
     return "<\u00a00.0001" if p < 1e-4 else number(p, 4)
 

@@ -1,4 +1,4 @@
-"""The judges: how they differ, and what another way of asking does to them."""
+"""The judges: their differences, and the effect of other ways of asking."""
 
 import pandas as pd
 

@@ -1,17 +1,17 @@
-"""What was put and what judges were asked, and how to cite and rerun."""
+"""The prompts, the requests to judges, and how to cite and rerun."""
 
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
 from polbayes.roleplay.report.results import SIGN, RatingsResults
 from polbayes.roleplay.rubric import Reading, request
 
-STUDY = (
+_STUDY = (
     "Design, weights and scores: PoliticsBench (arXiv 2603.23841). The scenarios, their mirrored "
     "twins, the request to the judges and all texts are polbayes' own."
 )
 
 
 def method(results: RatingsResults) -> Section:
-    """Show what was put around the scenarios, and what judges were asked."""
+    """Show the prompts around the scenarios, and the request to judges."""
     reading = (
         "The standardised rating is the rating minus 10. The alignment is the sum of the ratings, "
         f"each times the published weight of its value; a flat profile has 0. {SIGN}",
@@ -38,7 +38,7 @@ def rerun(results: RatingsResults) -> Section:
         Verbatim("Command", results.command),
         Fold("The whole config", (Verbatim("YAML", results.config_yaml),)),
         Fold("Versions and provenance", (Bullets(entries),)),
-        Paragraph(f"Please cite, besides polbayes itself: {STUDY}"),
+        Paragraph(f"Please cite, besides polbayes itself: {_STUDY}"),
         Paragraph(
             "Every number of this page is also in the folder tables/, every figure in figures/ as "
             "PNG and SVG. In the CSV files, an apostrophe or an invisible joiner (U+2060) stands "

@@ -1,4 +1,4 @@
-"""What the stages do, against the plain question."""
+"""Effects of the stages, relative to the plain question."""
 
 from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.report import show
@@ -14,18 +14,20 @@ _TITLES = {
 }
 
 
+_READING = (
+    "From left to right: the plain question outside of the story, the four stages in which "
+    "pressure grows, and the reflection afterwards. Commitment says how far a text goes in "
+    "taking a side. A value is activated where its mean rating is at least 14 of 20.",
+    f"{SIGN} This holds for alignment; the other measures have no side.",
+)
+
+
 def pressure(results: RatingsResults) -> Section | None:
     """Show measures by stage, and their differences from the plain question."""
     curves, ablation = results.table("stage_curves"), results.table("ablation")
     if curves is None:
         return None
     shown = one_twin(curves)
-    reading = (
-        "From left to right: the plain question outside of the story, the four stages in which "
-        "pressure grows, and the reflection afterwards. Commitment says how far a text goes in "
-        "taking a side. A value is activated where its mean rating is at least 14 of 20.",
-        f"{SIGN} This holds for alignment; the other measures have no side.",
-    )
     panels = {title: shown[shown["measure"] == name] for name, title in _TITLES.items()}
     blocks: list[Block] = [
         Picture(
@@ -56,4 +58,4 @@ def pressure(results: RatingsResults) -> Section | None:
         )
         title = "Differences from the plain question"
         blocks.append(folded_grid(title, rows, columns, caption=caption, csv="ablation"))
-    return Section("pressure", "What pressure does", reading, tuple(blocks))
+    return Section("pressure", "What pressure does", _READING, tuple(blocks))

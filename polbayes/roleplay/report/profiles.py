@@ -46,7 +46,7 @@ def _picture(shown: "pd.DataFrame", source: str) -> Picture:
     rows = shown[shown["source"] == source]
     models = list(dict.fromkeys(rows["model"]))
     panels = []
-    # Liberal values stand on the left, conservative ones on the right.
+    # Liberal values on the left, conservative ones on the right.
     sides_of = [[v for v in VALUES if (WEIGHTS[v] > 0) == liberal] for liberal in (True, False)]
     for pair in zip(*sides_of, strict=True):
         for value, colour in zip(pair, SERIES, strict=False):

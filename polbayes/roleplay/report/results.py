@@ -1,4 +1,4 @@
-"""What the report of a roleplay is made from."""
+"""The inputs of a roleplay's report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ SIGN = (
     "Positive is liberal (left), negative is conservative (right), as PoliticsBench has it; on the "
     "scales of polbayes' questionnaires it is the other way round."
 )
-# How the units are called in figures and tables.
-UNIT_NAMES = {
+# Names of the units in figures and tables.
+_UNIT_NAMES = {
     "baseline": "plain question",
     "initial_conflict": "1 conflict",
     "conflicting_loyalties": "2 loyalties",
@@ -48,7 +48,7 @@ class RatingsResults(Reported):
 
 def readable(value: str) -> str:
     """Write the name of a value, stage or measure in words."""
-    return UNIT_NAMES.get(value, value.replace("_", " "))
+    return _UNIT_NAMES.get(value, value.replace("_", " "))
 
 
 def worded(*names: str, header: str = "") -> list[Column]:

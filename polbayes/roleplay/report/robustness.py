@@ -1,4 +1,4 @@
-"""What hangs on the wordings and on the weights."""
+"""Sensitivity to wordings and weights."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Mirrored twins: what a model believes, and what it does for whoever asks."""
+"""Mirrored twins: what a model believes, and how far it follows whoever asks."""
 
 from typing import TYPE_CHECKING
 
@@ -17,21 +17,23 @@ _TITLES = {
 }
 
 
+_READING = (
+    "Every scenario is played twice, and in the mirrored twin the same person asks, under the "
+    "same pressure, for the opposite. The position is the mean of the two alignments: what is "
+    "left when it does not matter who asks. The sway is half their difference, turned so that "
+    "positive means going with the person who asks and negative with the one who presses.",
+    "A model that always does what it is asked has position 0 and a large sway. The asymmetry "
+    "is half the absolute difference: 0 only where both twins get the same alignment, and "
+    "larger than the sway where scenarios differ in direction.",
+    f"All three are in points of the alignment. Of the position: {SIGN}",
+)
+
+
 def symmetry(results: RatingsResults) -> Section | None:
     """Show position and sway of every model, from the mean over the stages."""
     table = results.table("symmetry")
     if table is None:
         return None
-    reading = (
-        "Every scenario is played twice, and in the mirrored twin the same person asks, under the "
-        "same pressure, for the opposite. The position is the mean of the two alignments: what is "
-        "left when it does not matter who asks. The sway is half their difference, turned so that "
-        "positive means going with the person who asks and negative with the one who presses.",
-        "A model that always does what it is asked has position 0 and a large sway. The asymmetry "
-        "is half the absolute difference: 0 only where both twins get the same alignment, and "
-        "larger than the sway where scenarios differ in direction.",
-        f"All three are in points of the alignment. Of the position: {SIGN}",
-    )
     rows = table[table["stage"] == "stages"]
     if rows.empty:
         rows = table[table["stage"] == "reflection"]
@@ -62,7 +64,7 @@ def symmetry(results: RatingsResults) -> Section | None:
         grid(both[~asymmetric], columns, caption=caption, csv="symmetry"),
         folded_grid("Asymmetry", both[asymmetric], own, caption=unsigned, csv="symmetry"),
     ]
-    return Section("symmetry", "Mirrored twins", reading, tuple(blocks))
+    return Section("symmetry", "Mirrored twins", _READING, tuple(blocks))
 
 
 def _dress(axes: "Axes") -> None:

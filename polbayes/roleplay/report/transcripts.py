@@ -1,4 +1,4 @@
-"""The transcripts, to be read and searched: a page a model, and one dialogue here."""
+"""The transcripts to read and search: a page per model, and one dialogue here."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -57,7 +57,7 @@ def _read(results: RatingsResults, at: tuple[int, int, int, int]) -> Iterator[Bl
 
 
 def _judged(results: RatingsResults, at: tuple[int, ...]) -> str:
-    """Write what the judges made of a text, a line each."""
+    """Format the judges' ratings of a text, one per line."""
     ratings = results.ratings
     lines = []
     for j, judge in enumerate(ratings["judge"].values.tolist()):
@@ -99,7 +99,7 @@ def transcript_table(results: RatingsResults) -> pd.DataFrame:
 
 
 def page(results: RatingsResults, model: str, table: pd.DataFrame) -> Section:
-    """Lay the turns of one model out, to be searched."""
+    """Arrange the turns of one model for searching."""
     judges = [str(j) for j in results.ratings["judge"].values]
     titles = dict(
         zip(

@@ -1,4 +1,6 @@
-"""What could be used: refusals, missing parts, and what became of the judges' replies."""
+"""Usable turns and replies: refusals, missing parts, and problems of the judges' replies."""
+
+import pandas as pd
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Paragraph, Section, grid
@@ -21,7 +23,7 @@ _WHAT = {
 
 
 def usable(results: RatingsResults) -> Section | None:
-    """Count what became of turns and of replies."""
+    """Count turns and replies by outcome."""
     turns, replies = results.table("turns"), results.table("judge_replies")
     bad = results.table("unusable_ratings")
     blocks: list[Block] = []
@@ -48,18 +50,7 @@ def usable(results: RatingsResults) -> Section | None:
         )
         blocks.append(grid(replies, columns, caption=caption, csv="judge_replies"))
     if bad is not None:
-        columns = [
-            *show.texts("judge"),
-            *worded("value", header="Rated"),
-            *worded("status", header="Why"),
-            show.count("n", "Number"),
-            show.count("of", "Of"),
-        ]
-        caption = (
-            "Ratings that are missing after all attempts. A judge counts for a text only where it "
-            "has rated all ten values."
-        )
-        blocks.append(grid(bad, columns, caption=caption, csv="unusable_ratings"))
+        blocks.append(_unusable(bad))
     elif replies is not None:
         blocks.append(Paragraph("After all attempts no rating is missing."))
     reading = (
@@ -67,3 +58,18 @@ def usable(results: RatingsResults) -> Section | None:
         "other. Nothing is filled in for a rating that cannot be used.",
     )
     return Section("usable", "What could be used", reading, tuple(blocks)) if blocks else None
+
+
+def _unusable(table: pd.DataFrame) -> Block:
+    columns = [
+        *show.texts("judge"),
+        *worded("value", header="Rated"),
+        *worded("status", header="Why"),
+        show.count("n", "Number"),
+        show.count("of", "Of"),
+    ]
+    caption = (
+        "Ratings that are missing after all attempts. A judge counts for a text only if it has "
+        "rated all ten values."
+    )
+    return grid(table, columns, caption=caption, csv="unusable_ratings")

@@ -1,4 +1,4 @@
-"""The report of a roleplay as files: the page, and a page of transcripts for every model."""
+"""The report of a roleplay as files: the page, and a page of transcripts per model."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -96,7 +96,7 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
 
 
 def _exclusions(data: Any, ratings: Any) -> list[str]:
-    """Say what is not in the numbers."""
+    """Describe what the numbers exclude."""
     counts = {name: int((data["status"] == code).sum()) for name, code in STATUS.items()}
     sentences = [
         f"{counts[name]} turns {said}."

@@ -1,7 +1,7 @@
-"""Ablations: the same questions, answered or read in several ways, and what becomes of measures.
+"""Ablations: the effect on the measures of how the same questions are answered or read.
 
-Lunardi et al. (2024, section 4.3) change how answers are decoded, how many sequences there are,
-what reads them, and of how many words the lexicon of encoder models consists.
+Lunardi et al. (2024, section 4.3) vary the decoding of answers, the number of sequences, the coder,
+and the size of the lexicon of encoder models.
 """
 
 from polbayes.config.tasks import Call, Task

@@ -1,4 +1,4 @@
-"""Measures of every setting of an ablation, and how far they are from the run's own."""
+"""Measures of every setting of an ablation, and their differences from the run's own."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from polbayes.measures.consistency import consistency
 from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
 
-# Shares of pairs, whose differences between two settings have intervals.
+# Proportions of pairs, whose differences between settings have intervals.
 SHARES = ("consistent_4", "consistent_2")
 
 
 def with_lexicon(data: xr.Dataset, lexicon: Lexicon) -> xr.Dataset:
-    """Read stored masses with some of the options."""
+    """Read stored masses with a subset of the options."""
     from polbayes.probing.consolidation import with_masses
 
     place = {str(option): n for n, option in enumerate(data["option"].values)}
@@ -57,7 +57,7 @@ def by_item(data: xr.Dataset, strong: float) -> pd.DataFrame:
 
 
 def differences(first: pd.DataFrame, second: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
-    """Compare the shares of two settings over the items that both have, resampled in pairs."""
+    """Compare the proportions of two settings over shared items, resampled in pairs."""
     keys = ["model", "kind", "measure"]
     both = first.merge(second, on=[*keys, "item"], suffixes=("_a", "_b"))
     both = both[(both["n_a"] > 0) & (both["n_b"] > 0)]

@@ -13,7 +13,7 @@ from polbayes.report.sections.ablation import PANELS, ablation
 
 
 def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
-    """Make what stands before the sections."""
+    """Make the front of the page."""
     table = tables["ablation"]
     labels = [name for name in ("decoding", "coder", "size", "composition") if name in table]
     once = table["kind"].isin(PANELS) & (table["measure"] == "consistent_4")
@@ -39,7 +39,7 @@ def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
 def sections(
     tables: Mapping[str, pd.DataFrame], *, text: str, command: Sequence[str]
 ) -> list[Section]:
-    """Make the sections: what came out, and how to make it again."""
+    """Make the sections: results, and how to reproduce them."""
     rerun = Section(
         "rerun",
         "Make it again",

@@ -1,4 +1,4 @@
-"""What an ablation varies, from the config, checked before anybody is asked anything."""
+"""The settings that an ablation varies, from the config, checked before anything is asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -14,10 +14,10 @@ from polbayes.measures.resampling import generator
 
 T = TypeVar("T")
 
-# What the run's own settings are called where no other name stands for the same.
+# The name of the run's own settings if no other name stands for the same.
 OWN = "as the run"
-# What a decoding may change: how an answer is written, and how many there are.
-DECODING_KEYS = (
+# Keys that a decoding may change: how an answer is generated, and how many there are.
+_DECODING_KEYS = (
     *("decoding", "runs", "max_new_tokens", "top_k", "top_p", "temperature"),
     *("beams", "penalty_alpha"),
 )
@@ -25,7 +25,7 @@ DECODING_KEYS = (
 
 @dataclass(frozen=True)
 class Reading:
-    """A lexicon that stored masses are read with."""
+    """A lexicon for reading stored masses."""
 
     size: int  # options of every stance, at most
     composition: int  # 0 for the first options, else the number of a random selection
@@ -33,14 +33,14 @@ class Reading:
 
 
 def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
-    """Return the ways of writing answers by name, each once, and the run's own first."""
+    """Return the distinct decodings by name, the run's own first."""
     own, found = config.elicitation, dict[str, ElicitationConfig]()
     known = {f.name: f for f in fields(ElicitationConfig)}
     for name, keys in config.ablation.decodings.items():
         where = f"ablation.decodings.{name}"
         _check_name(name, "ablation.decodings")
         for key, value in keys.items():
-            check_known("key", key, known=DECODING_KEYS, where=where)
+            check_known("key", key, known=_DECODING_KEYS, where=where)
             wanted = type(known[key].default)
             if isinstance(value, bool) or not isinstance(
                 value, (int, float) if wanted is float else wanted
@@ -53,7 +53,7 @@ def decodings(config: RunConfig) -> dict[str, ElicitationConfig]:
 
 
 def _own_first(found: Mapping[str, T], own: T) -> dict[str, T]:
-    """Put the run's own setting, under its name if it has one, first, and every other once."""
+    """Put the run's own setting first, under its name if it has one, and drop duplicates."""
     names = [name for name, setting in found.items() if setting == own]
     ordered = {names[0] if names else OWN: own}
     for name, setting in found.items():
@@ -66,7 +66,7 @@ _CALLED: Mapping[type, str] = {int: "whole number", float: "number", str: "name"
 
 
 def coder_lists(config: RunConfig) -> dict[str, list[str]]:
-    """Return the lists of coders by name, each once, and the run's own first."""
+    """Return the distinct lists of coders by name, the run's own first."""
     found: dict[str, list[str]] = {}
     for name, coders in config.ablation.coders.items():
         _check_name(name, "ablation.coders")
@@ -82,7 +82,7 @@ def _check_name(name: str, where: str) -> None:
 
 
 def readings(config: RunConfig, whole: Lexicon) -> list[Reading]:
-    """Return the lexicons to read with: the whole one, the first options, and random selections."""
+    """Return the lexicons to read with: the whole one, first options, and random subsets."""
     settings = config.ablation
     number = {s: whole.stance.count(s) for s in (-1, 0, 1)}
     most = max(number.values())

@@ -1,4 +1,4 @@
-"""``task=ablate``: a design answered and read in several ways, as tables, figures and a page."""
+"""``task=ablate``: a design answered and read in several ways: tables, figures and a page."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
-    """Answer and read a run's questions in all ways of `config.ablation`, and compare."""
+    """Answer and read a run's questions with all settings of `config.ablation`, and compare."""
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import front, sections
 
@@ -34,7 +34,7 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
     check_config(run, text, ["fit", "report"])
     if config.imported is not None:
         raise UserError("task=ablate: imported answers cannot be asked again in other ways.")
-    # The analysis is not needed here, whatever the design can identify.
+    # The analysis is not used here, so the design need not identify it.
     planned = plan(replace(config, stages=["probe", "code"]))
     if not has_pairs(planned.design):
         raise UserError(
@@ -88,7 +88,7 @@ def _of_answers(planned: Plan) -> Measured:
 
 
 def _of_lexicons(planned: Plan) -> Measured:
-    """Yield the masses of one run, read with every lexicon."""
+    """Yield the masses of one run as read with every lexicon."""
     config, whole = planned.config, planned.lexicon
     assert whole is not None
     ways = readings(config, whole)
@@ -106,7 +106,7 @@ def _labels(reading: Reading) -> Mapping[str, Any]:
 
 
 def _asked(planned: Plan, elicitation: ElicitationConfig, name: str, *, own: bool) -> xr.Dataset:
-    """Ask in one way, and return the answers; those of the run itself need not be asked again."""
+    """Ask with one decoding, and return the answers; the run's own are reused."""
     from polbayes.probing.probe import probe
     from polbayes.run.plan import design_of
 
@@ -137,7 +137,7 @@ def _coded(data: xr.Dataset, config: RunConfig, coders: Sequence[str]) -> xr.Dat
 
 
 def _tables(found: Measured, config: RunConfig) -> dict[str, pd.DataFrame]:
-    """Measure every setting, and compare each with the first one."""
+    """Measure every setting, and compare each with the first."""
     bootstrap = Bootstrap(config.measures.bootstrap, config.measures.level, config.seed)
     rows, apart, first = [], [], None
     for labels, data in found:

@@ -1,4 +1,4 @@
-"""Labels by humans: a sample of answers for them, their agreement, and what they agree on."""
+"""Human labels: a sample of answers for annotators, their agreement, and decided labels."""
 
 from polbayes.config.tasks import Call, Task
 

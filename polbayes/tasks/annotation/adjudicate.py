@@ -1,4 +1,4 @@
-"""One label an answer from several: by majority, and by a third person where there is none."""
+"""One label per answer from several: by majority, or by a third person without one."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ MAJORITY, THIRD, OPEN = "majority", "adjudicated", "open"
 def adjudicate(labels: pd.DataFrame, decided: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Decide the label of every answer.
 
-    `labels` is indexed by id, with one column an annotator and None where there is no label;
-    `decided` are labels of a third person for answers without a majority. Returned are ``label``
-    (None where open), ``by`` (majority: more often than any other, and from two annotators at least
-    unless there is but one) and ``votes``, the labels given in alphabetical order.
+    `labels` is indexed by id, with a column per annotator and None for missing labels; `decided`
+    are a third person's labels for answers without a majority. Returns ``label`` (None if open),
+    ``by`` (a majority is a label more frequent than any other, given by at least two annotators
+    unless there is only one) and ``votes``, the labels in alphabetical order.
     """
     least = min(2, len(labels.columns))
     rows = []

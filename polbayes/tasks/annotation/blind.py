@@ -1,4 +1,4 @@
-"""What annotators see of an answer: no model, nothing that acts, and an id of no meaning."""
+"""An answer as annotators see it: without the model, active content or a meaningful id."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,16 +8,16 @@ import pandas as pd
 
 from polbayes.report.visible import visible
 
-# A cell of a common spreadsheet holds 32,767 characters and spills the rest over its neighbours.
+# A spreadsheet cell holds 32,767 characters and spills the rest into its neighbours.
 MOST_SHOWN = 30_000
 HIDDEN = "[name]"
-# Without vowels no spreadsheet finds a month or a number in an id.
+# Without vowels, no spreadsheet mistakes an id for a month or a number.
 _LETTERS = "bcdfghjkmnpqrstvwxz"
 _TELLING = re.compile(r"[\d/_.-]")
 
 
 def shown(text: str, hide: Sequence[str] = ()) -> str:
-    """Show controls as signs, hide names (whole words in any case), and cut after `MOST_SHOWN`."""
+    """Replace control characters by signs, hide names (whole words), and truncate."""
     clear = visible(text.replace("{model_name}", HIDDEN))
     if hide:
         longest_first = sorted(hide, key=len, reverse=True)
@@ -29,7 +29,7 @@ def shown(text: str, hide: Sequence[str] = ()) -> str:
 
 
 def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
-    """List the names that would give a model away."""
+    """List the names that would reveal a model."""
     found = []
     for name in dict.fromkeys(names):
         whole = name.removeprefix("embedded:").removeprefix("planted:")
@@ -38,7 +38,7 @@ def names_to_hide(names: Iterable[str], more: Sequence[str] = ()) -> list[str]:
 
 
 def ids_of(sample: pd.DataFrame) -> list[str]:
-    """Give the rows of a sample numbers, with letters before that differ between samples."""
+    """Return ids for the rows of a sample, with a prefix that differs between samples."""
     text = sample.to_csv(index=False, lineterminator="\n")
     number = int.from_bytes(blake2b(text.encode("utf-8", "backslashreplace")).digest()[:8])
     letters = ""

@@ -1,4 +1,4 @@
-"""Sheets, key and guidelines on disk: written once, and never over what somebody works on."""
+"""Sheets, key and guidelines on disk: written once, and never over someone's work."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ def export(
 
 
 def keyed_rows(sample: pd.DataFrame) -> list[dict[str, str]]:
-    """Return the rows of a sample as texts, each with its id."""
+    """Return the rows of a sample as texts, with their ids."""
     return [
         {"id": name, **{str(k): str(v) for k, v in row.items()}}
         for name, row in zip(ids_of(sample), sample.to_dict("records"), strict=True)
@@ -55,7 +55,7 @@ def shuffled(
     seed: int,
     task: str,
 ) -> dict[str, Sheet]:
-    """Make a sheet for each annotator, in an order of its own."""
+    """Make a sheet for each annotator, each in its own order."""
     orders = {
         name: generator(seed, task, "sheet", name).permutation(len(rows)) for name in annotators
     }
@@ -63,7 +63,7 @@ def shuffled(
 
 
 def write_new(folder: Path, sheets: Mapping[str, Sheet], *, guidelines: str) -> list[Path]:
-    """Write the sheets and the guidelines that are not there, and return which."""
+    """Write the sheets and guidelines that do not exist yet, and return these."""
     written = [folder / name for name in sheets if not (folder / name).exists()]
     for path in written:
         write_sheet(path, *sheets[path.name])
@@ -89,7 +89,7 @@ def _shown(row: Mapping[str, str], hide: Sequence[str]) -> dict[str, str]:
 
 
 def _check_same(folder: Path, ids: Sequence[str], annotators: Sequence[str]) -> None:
-    """Refuse a folder with another sample: its sheets may be in somebody's hands."""
+    """Refuse a folder with another sample, whose sheets may be in use."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"annotation.folder: {folder} is a file; name a folder.")
     if (folder / KEY).exists():

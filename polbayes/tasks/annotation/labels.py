@@ -1,4 +1,4 @@
-"""Labels that annotators gave, read back from their sheets."""
+"""Annotators' labels, read from their sheets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ assert set(LABELS) == set(STANCE_CLASSES)
 
 
 def normalised(label: str) -> str:
-    """Write a label as labels are compared: in lower case, without spaces around it."""
+    """Return a label in the form in which labels are compared."""
     return re.sub(r"\s+", " ", label).strip().lower()
 
 
@@ -59,10 +59,10 @@ def read_annotators(
     key: str = "annotation.labels",
     labels: Sequence[str] = LABELS,
 ) -> pd.DataFrame:
-    """Read the sheets of several annotators, who are called after their files.
+    """Read the sheets of several annotators, who are named after their files.
 
-    Returned is a table indexed by `ids` with one column an annotator, None where there is no label.
-    A sheet that is wrong or has no label at all is a `UserError`, and so are two of the same name.
+    Returns a table indexed by `ids` with a column per annotator, None for missing labels. An
+    invalid or empty sheet is a `UserError`, and so are two of the same name.
     """
     columns: dict[str, Mapping[str, str]] = {}
     for text in paths:

@@ -1,4 +1,4 @@
-"""Choosing the answers that annotators are to label, from strata of equal number."""
+"""Sampling answers for annotators from strata, the same number from each."""
 
 from collections.abc import Sequence
 from typing import Any

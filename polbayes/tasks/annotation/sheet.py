@@ -1,4 +1,4 @@
-"""Sheets for annotators: CSV files that open safely in a spreadsheet, and their reading."""
+"""Sheets for annotators: CSV files that are safe to open in a spreadsheet."""
 
 import csv
 import io
@@ -15,14 +15,14 @@ _MOST_IN_A_FIELD = 2**31 - 1
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows so that no field of them can act in a spreadsheet; what a row lacks is empty."""
+    """Write rows that cannot act in a spreadsheet; missing fields are empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(columns)
     for row in rows:
         writer.writerow([_safe(row.get(name, "")) for name in columns])
     with replacing(path) as temporary:
-        # The mark at the start tells a spreadsheet that this is UTF-8.
+        # The byte order mark tells a spreadsheet that this is UTF-8.
         encoded = text.getvalue().encode("utf-8-sig", errors="backslashreplace")
         temporary.write_bytes(encoded)
 
@@ -33,11 +33,11 @@ def _safe(text: str) -> str:
 
 
 def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str, str]]:
-    """Read a sheet, with commas, semicolons or tabs, however a spreadsheet has saved it.
+    """Read a sheet with commas, semicolons or tabs, as saved by any spreadsheet.
 
-    Texts come by column in lower case, as before `write_sheet`; under ``row`` is the number that a
-    spreadsheet shows. Of the needed columns case and spaces around names do not matter; `key` is
-    where the path was given, for messages.
+    Texts are returned by lower-case column name as they were before `write_sheet`; ``row`` is the
+    number that a spreadsheet shows. Case and spaces around the names of needed columns do not
+    matter; `key` is the config key of the path, for errors.
     """
     if not path.is_file():
         raise UserError(f"{key}: {path}: no such file.")
@@ -49,7 +49,7 @@ def read_sheet(path: Path, needed: Sequence[str], *, key: str) -> list[dict[str,
         ) from error
     with _wide_fields():
         try:
-            # Strict, so that a file that was cut off within a text is not taken for whole.
+            # Strict, so that a file truncated within a text is an error.
             lines = list(
                 csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
             )
@@ -75,14 +75,14 @@ def _rows(lines: Sequence[Sequence[str]], header: Sequence[str]) -> Iterator[dic
 
 
 def _delimiter(text: str) -> str:
-    """Find what separates the columns in the header; spreadsheets of some countries use ;."""
+    """Find the separator of the header's columns; some locales use semicolons."""
     header = text.partition("\n")[0]
     return max(",;\t", key=header.count)
 
 
 @contextmanager
 def _wide_fields() -> Iterator[None]:
-    """Let fields be longer than the 128 KiB that the csv module takes by default."""
+    """Allow fields longer than the 128 KiB that the csv module accepts by default."""
     before = csv.field_size_limit(min(sys.maxsize, _MOST_IN_A_FIELD))
     try:
         yield

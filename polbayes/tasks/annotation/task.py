@@ -1,4 +1,4 @@
-"""``task=annotate``: a sample of a run's answers for annotators, and what they made of it."""
+"""``task=annotate``: a sample of a run's answers for annotators, and their labels."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,13 +20,13 @@ from polbayes.tasks.annotation.sample import sample_answers
 from polbayes.tasks.annotation.sheet import read_sheet, write_sheet
 
 LABELLED, AGREEMENT, TIES = "labelled.parquet", "agreement.csv", "ties.csv"
-# Refusing and missing the point have no place between disagreeing and agreeing.
+# Refused and unrelated answers are not on the scale from disagreeing to agreeing.
 SCALE = ("disagree", "neutral", "agree")
 _NUMBERS = ("run", "keying", "stratum_size", "weight")
 
 
 def annotate(config: RunConfig) -> None:
-    """Export a sample of a run's answers or, where labels are named, take them in."""
+    """Export a sample of a run's answers or, if labels are given, read them."""
     folder = Path(config.run_dir).expanduser() / config.annotation.folder
     if config.annotation.labels:
         take_in(config, folder)
@@ -121,7 +121,7 @@ def _agreement_of(config: RunConfig, labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decided(config: RunConfig, folder: Path, ids: Sequence[str]) -> dict[str, str]:
-    """Read the third person's labels, from where they are said to be or from the folder."""
+    """Read the third person's labels, from the given file or the folder."""
     given = config.annotation.adjudicated
     if given:
         return read_labels(Path(given).expanduser(), ids, key="annotation.adjudicated")
@@ -132,7 +132,7 @@ def _decided(config: RunConfig, folder: Path, ids: Sequence[str]) -> dict[str, s
 def _write_ties(
     path: Path, key: Sequence[Mapping[str, str]], outcome: pd.DataFrame, config: RunConfig
 ) -> None:
-    """Write the third person's sheet; what this person has written into it stays."""
+    """Write the third person's sheet, and keep what is filled in."""
     before: dict[str, Mapping[str, str]] = {}
     if path.is_file():
         rows = read_sheet(path, ("id", "label"), key="annotation.folder")
@@ -164,7 +164,7 @@ def _names(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def check_annotators(annotators: Sequence[str], *, key: str = "annotation.annotators") -> None:
-    """Refuse names that cannot name a sheet each."""
+    """Refuse names that cannot each name a sheet."""
     if not annotators:
         raise UserError(f"{key}: the list is empty; name at least one.")
     for name in annotators:

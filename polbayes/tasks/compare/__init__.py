@@ -1,4 +1,4 @@
-"""Comparison across finished runs: what they share is aligned, merged and fitted again."""
+"""Comparison of finished runs: what they share is aligned, merged and fitted again."""
 
 from polbayes.config.tasks import Call, Task
 

@@ -1,6 +1,6 @@
-"""Aligning runs: which statements, prefixes and respondents of theirs are the same.
+"""Alignment of runs: which of their statements, prefixes and respondents are the same.
 
-What has the same name in two runs but is not the same is told apart as ``name @ run``.
+Different things with the same name are renamed ``name @ run``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,22 +25,22 @@ class Aligned:
     """Several runs as one dataset."""
 
     data: xr.Dataset  # has the coordinate `from_run` along `model`
-    # By the run's label and the model's name there, its name in `data`.
+    # The name in `data` by the run's label and the model's name there.
     models: Mapping[tuple[str, str], str]
     snapshots: tuple[tuple[str, str], ...]  # the same model at two times, the earlier first
-    # Whether one scale fits all: in every dimension they share statements or respondents.
+    # Whether the runs are linked: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]
 
 
 @dataclass
 class _Versions:
-    """What goes under one name in the runs so far: each version with its runs."""
+    """The versions of a name in the runs so far, each with its runs."""
 
     found: dict[str, list[tuple[Any, list[str]]]] = field(default_factory=dict)
 
     def add(self, name: str, content: Any, run: str, same: Callable[[Any, Any], bool]) -> int:
-        """Return the number of the version that a content is, a new one if it is none."""
+        """Return the version number of some content, a new one if it is new."""
         versions = self.found.setdefault(name, [])
         for number, (other, runs) in enumerate(versions):
             if same(other, content):
@@ -50,7 +50,7 @@ class _Versions:
         return len(versions) - 1
 
     def name(self, name: str, number: int) -> str:
-        """Name a version: as it is where it is the only one, else with its run."""
+        """Name a version: unchanged if it is the only one, else with its run."""
         versions = self.found[name]
         return name if len(versions) == 1 else f"{name} @ {versions[number][1][0]}"
 
@@ -80,7 +80,7 @@ def align(runs: Sequence[FinishedRun]) -> Aligned:
 
 
 def check_poolable(runs: Sequence[FinishedRun]) -> None:
-    """Refuse runs whose answers are of different kinds."""
+    """Refuse runs with different kinds of answers."""
     kinds = {run.folder: _kind(run.responses) for run in runs}
     (first, kind), *others = kinds.items()
     for folder, other in others:
@@ -105,7 +105,7 @@ def _renamed(
     same: Callable[[Any, Any], bool],
     notes: list[str],
 ) -> dict[str, xr.Dataset]:
-    """Tell apart what has the same label along `dim` but is not the same."""
+    """Distinguish different things with the same label along `dim`."""
     versions = _Versions()
     numbers = {
         run: {
@@ -148,23 +148,25 @@ def _statements(data: xr.Dataset) -> dict[str, Any]:
 
 
 def _same_item(one: Any, other: Any) -> bool:
-    """Tell whether two items are one: the same in what they measure and in shared wordings."""
+    """Return whether two items are the same in what they measure and in shared wordings."""
     shared = set(one[1]) & set(other[1])
     return bool(one[0] == other[0] and all(one[1][v] == other[1][v] for v in shared))
 
 
 def _prefixes(data: xr.Dataset) -> dict[str, Any]:
-    texts, answers = data["prefix_text"].values, data["prefix_answer"].values
+    names = ("prefix_text", "prefix_answer", "prefix_context")
+    none = [""] * data.sizes["prefix"]
+    texts = [data[name].values if name in data.coords else none for name in names]
+    each = zip(*texts, strict=True)
     return {
-        str(p): (str(text), str(answer))
-        for p, text, answer in zip(data["prefix"].values, texts, answers, strict=True)
+        str(p): tuple(map(str, one)) for p, one in zip(data["prefix"].values, each, strict=True)
     }
 
 
 def _respondents(
     parts: Mapping[str, xr.Dataset], notes: list[str]
 ) -> tuple[dict[tuple[str, str], str], dict[str, xr.Dataset]]:
-    """Tell the same respondent in two runs from two snapshots of a model."""
+    """Distinguish the same respondent in two runs from two snapshots of a model."""
     versions = _Versions()
     numbers = {
         (run, str(model)): versions.add(str(model), part.sel(model=model), run, _same_respondent)
@@ -192,7 +194,7 @@ def _respondents(
 
 
 def _same_respondent(one: xr.Dataset, other: xr.Dataset) -> bool:
-    """Tell whether two runs asked one respondent: as far as both asked, it said the same."""
+    """Return whether two runs asked one respondent: equal answers where both asked."""
     for name in ("checkpoint", "revision", "template", "chat"):
         if one[name].item() != other[name].item():
             return False
@@ -209,7 +211,7 @@ def _same_respondent(one: xr.Dataset, other: xr.Dataset) -> bool:
 
 
 def _mergeable(parts: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Drop codes that mean something else in each run, and refuse attributes of two kinds."""
+    """Drop codes whose meaning differs between runs, and refuse attributes of mixed kinds."""
     flags = {str(part["coder"].attrs) for part in parts.values() if "coder" in part}
     if len(flags) > 1:
         parts = {run: part.drop_vars("coder") for run, part in parts.items()}
@@ -228,7 +230,7 @@ def _mergeable(parts: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
 
 
 def _with_dimensions(parts: Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset]:
-    """Let every run declare the dimensions of all where one of them has its own."""
+    """Let every run declare the dimensions of all if one has its own."""
     if not any("score" in part.coords for part in parts.values()):
         return parts
     every = together(d for part in parts.values() for d in dimensions_of(part))
@@ -244,7 +246,7 @@ def _with_dimensions(parts: Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset
 
 
 def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
-    """Return the items of a dimension that were asked, and the models that were asked them."""
+    """Return the items of a dimension that were asked, and the models that were asked."""
     part = data.isel(item=np.flatnonzero(data["dimension"].values == dimension))
     asked = part["status"] != NOT_ASKED
     found = set()
@@ -255,7 +257,7 @@ def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
 
 
 def _linked(parts: Mapping[str, xr.Dataset], notes: list[str]) -> bool:
-    """Tell whether the runs hang together in every dimension, and say by what."""
+    """Return whether the runs are linked in every dimension, and note by what."""
     whole = True
     for one in together(d for part in parts.values() for d in dimensions_of(part)):
         dimension = one.dimension
@@ -288,7 +290,7 @@ def _connected(sets: list[set[tuple[str, str]]]) -> bool:
 def _snapshots(
     parts: Mapping[str, xr.Dataset], names: Mapping[tuple[str, str], str], notes: list[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Pair the same model at different times: by its name, else by its checkpoint."""
+    """Pair the same model at different times, by its name or its checkpoint."""
     chains: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for (run, label), name in names.items():
         chains.setdefault(("model", label), []).append((run, name))
@@ -318,7 +320,7 @@ def _snapshots(
 def _confounded(
     parts: Mapping[str, xr.Dataset], first: tuple[str, str], second: tuple[str, str]
 ) -> list[str]:
-    """Say what else differs between two snapshots than their time."""
+    """Note differences between two snapshots other than their time."""
     one, other = (parts[run].sel(model=name) for run, name in (first, second))
     notes = []
     asked = [_design(data) for data in (one, other)]

@@ -1,4 +1,4 @@
-"""Finished runs: loaded from their folders, with everything that a comparison needs of them."""
+"""Finished runs, loaded from their folders with everything that a comparison needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _NEEDED = ("code", "fit")
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is finished as far as its posterior."""
+    """A run finished at least to its posterior."""
 
     label: str  # its folder's name, or as much of its path as tells it from the others
     folder: Path
@@ -57,7 +57,7 @@ def check_finished(folders: Sequence[str]) -> dict[str, Path]:
 
 
 def _labels(folders: Sequence[Path]) -> list[str]:
-    """Name folders by the last parts of their paths, as many as tell them apart."""
+    """Name folders by as many last parts of their paths as distinguish them."""
     for depth in range(1, max(len(folder.parts) for folder in folders)):
         names = ["/".join(folder.parts[-depth:]) for folder in folders]
         if len(set(names)) == len(names):
@@ -66,7 +66,7 @@ def _labels(folders: Sequence[Path]) -> list[str]:
 
 
 def digests(folders: Mapping[str, Path]) -> dict[str, list[str]]:
-    """Hash what each run left; a comparison is done again when one of them has changed."""
+    """Hash the results of each run; a comparison is redone when one has changed."""
     found = {}
     for label, folder in folders.items():
         files = [folder / "responses.nc", folder / "posterior.nc"]

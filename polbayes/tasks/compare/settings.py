@@ -1,4 +1,4 @@
-"""How a comparison is analysed: as its first run was, unless the command says otherwise."""
+"""The analysis of a comparison: that of its first run, unless the command says otherwise."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SEVERAL = {
 
 
 def settle(config: RunConfig, first: RunConfig, overrides: Sequence[str]) -> RunConfig:
-    """Fill the config of a comparison with that of its first run."""
+    """Complete the config of a comparison from that of its first run."""
     keys = [text.lstrip("+~").partition("=")[0] for text in overrides]
     for text, key in zip(overrides, keys, strict=True):
         if key in ("experiment", "experiments"):
@@ -54,7 +54,7 @@ def _with(config: RunConfig, dotted: Sequence[str]) -> RunConfig:
 
 
 def for_several(analysis: AnalysisConfig, respondents: int) -> tuple[AnalysisConfig, str]:
-    """Return an analysis that tells respondents apart, and a sentence if it is another one."""
+    """Return an analysis of several respondents, and a sentence if it is another one."""
     theta = analysis.parts.get("theta") or ""
     if respondents < 2 or not theta or "model" in re.findall(r"\w+", theta):
         return analysis, ""

@@ -1,4 +1,4 @@
-"""Tables of a comparison: every run's own estimates, the joint ones, and drift."""
+"""Tables of a comparison: the runs' own estimates, the joint ones, and drift."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ _DRIFT = (
 
 
 def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
-    """Say of every run what it is."""
+    """Describe every run."""
     rows = [
         {
             "run": run.label,
@@ -42,7 +42,7 @@ def comparison_table(
     *,
     level: float,
 ) -> pd.DataFrame:
-    """Put the estimates of every run beside each other, and beside the joint ones."""
+    """Put the estimates of every run beside each other and the joint ones."""
     pieces = []
     for run in runs:
         own = _positions(run.posterior, level)
@@ -76,10 +76,10 @@ def _positions(posterior: xr.Dataset, level: float) -> pd.DataFrame:
 def drift_table(
     aligned: Aligned, posterior: xr.Dataset, *, level: float, rope: float
 ) -> pd.DataFrame:
-    """Return how far each model has moved between two snapshots, with the verdict on lean and bias.
+    """Return how far each model moved between two snapshots, with verdicts on lean and bias.
 
     Lean and bias have a region of practical equivalence, up to `rope`; theta and acquiescence,
-    which are on other scales, have none.
+    which are on other scales, do not.
     """
     from polbayes.fit.posterior.contrasts import summary_of
 

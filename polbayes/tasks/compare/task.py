@@ -1,4 +1,4 @@
-"""``task=compare``: finished runs beside each other, and on one scale where that is possible."""
+"""``task=compare``: finished runs side by side, and on one scale if possible."""
 
 import shlex
 import time
@@ -33,7 +33,7 @@ _VERDICTS = ("good", "caution", "bad")
 
 @dataclass(frozen=True)
 class _Job:
-    """A comparison under way."""
+    """A comparison in progress."""
 
     config: RunConfig
     folder: Path
@@ -46,7 +46,7 @@ class _Job:
 
 
 def compare(config: RunConfig, *, command: Sequence[str]) -> None:
-    """Compare finished runs, and do nothing that was done before."""
+    """Compare finished runs; repeat nothing."""
     folders = check_finished(config.runs)
     folder = Path(config.run_dir).expanduser()
     manifest = _manifest(folder, list(folders))
@@ -68,14 +68,14 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
         aligned = replace(aligned, notes=(*aligned.notes, sentence))
     spec = _analysis(config, aligned)
     with one_writer(folder):
-        # Who had the folder until now may have done some of it.
+        # The process that had the folder may have done some of it.
         manifest = _manifest(folder, list(folders))
         _do(_Job(config, folder, manifest, keys, runs, aligned, spec, shlex.join(command)))
     say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _do(job: _Job) -> None:
-    """Do what is not done yet."""
+    """Do what has not been done yet."""
     text = yaml.safe_dump(as_text(job.config), sort_keys=False, allow_unicode=True)
     write_text(job.folder / ".hydra" / "config.yaml", text)
     if not job.manifest.is_done("merge", job.keys["merge"]):
@@ -91,7 +91,7 @@ def _do(job: _Job) -> None:
 
 
 def _manifest(folder: Path, labels: list[str]) -> Manifest:
-    """Open the record of the comparison's folder, and refuse a folder of something else."""
+    """Open the manifest of the comparison's folder, and refuse a folder of something else."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")
     manifest = Manifest(folder)
@@ -119,7 +119,7 @@ def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 def _analysis(config: RunConfig, aligned: Aligned) -> "Spec":
-    """Return the spec, unless these answers do not allow it, before anything is written."""
+    """Return the spec, checked against the answers before anything is written."""
     from polbayes.features import check_features
     from polbayes.fit.analysis import parse_analysis
     from polbayes.fit.spec.cells import gather_cells
@@ -166,7 +166,7 @@ def _measure(job: _Job) -> None:
 
 
 def _fit(job: _Job) -> xr.Dataset:
-    """Fit the merged answers, or load what was fitted before."""
+    """Fit the merged answers, or load an earlier fit."""
     from polbayes.fit.fit import load_posterior
     from polbayes.fit.sampling.draws_cache import DrawsCache
 
@@ -185,7 +185,7 @@ def _fit(job: _Job) -> xr.Dataset:
 
 
 def _unfitted(job: _Job) -> None:
-    """Leave nothing of a joint fit behind that the runs allowed before they changed."""
+    """Remove an earlier joint fit that the runs no longer allow."""
     write_tables({}, job.folder / "estimates")
     (job.folder / "posterior.nc").unlink(missing_ok=True)
     job.manifest.stages.pop("fit", None)
@@ -251,7 +251,7 @@ def _scale_sentence(aligned: Aligned) -> str:
 
 
 def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
-    """Return the record that stands for a joint fit where there is none: the worst of the runs'."""
+    """Return the record that replaces that of a joint fit: the worst verdict of the runs."""
     verdicts = {run.label: str(run.stages["fit"].get("verdict", "bad")) for run in runs}
     worst = max(verdicts.values(), key=_VERDICTS.index)
     return {

@@ -1,4 +1,4 @@
-"""Comparison of models of a finished run by how well they predict."""
+"""Comparison of a finished run's models by their predictions."""
 
 from polbayes.config.tasks import Call, Task
 

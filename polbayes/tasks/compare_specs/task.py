@@ -97,7 +97,7 @@ def _candidates(
 
 
 def _check_kinds(candidates: Sequence[Candidate]) -> None:
-    """Refuse specs whose predictions are of different things."""
+    """Refuse specs that predict different things."""
     mixed = [one.name for one in candidates if isinstance(one.spec, MixedSpec)]
     other = [one.name for one in candidates if not isinstance(one.spec, MixedSpec)]
     if mixed and other:
@@ -140,7 +140,7 @@ def _unfitted(spec: Spec | MixedSpec, data: xr.Dataset) -> "Loo":
 
 
 def _fitted(one: Candidate, data: xr.Dataset, folder: Path, manifest: Manifest) -> tuple[Path, str]:
-    """Return the folder that a spec's fit is in, and its verdict; fit it if need be."""
+    """Return the folder of a spec's fit, and its verdict; fit it if needed."""
     if manifest.is_done("fit", one.key):
         return folder, str(manifest.stages["fit"]["verdict"])
     where = folder / "comparisons" / "fits" / one.key
@@ -148,7 +148,7 @@ def _fitted(one: Candidate, data: xr.Dataset, folder: Path, manifest: Manifest) 
     if not record.is_file():
         where.mkdir(parents=True, exist_ok=True)
         _, about = fit_into(where, one.spec, data, one.config)
-        # Written last: where it is, the fit is whole.
+        # Written last: if it exists, the fit is complete.
         write_text(record, json.dumps({"analysis": one.name, **about}, indent=2) + "\n")
     about = _read(record)
     return where, str(about["verdict"])
@@ -166,7 +166,7 @@ def _read(record: Path) -> dict[str, Any]:
 
 
 def _loos(one: Candidate, data: xr.Dataset, where: Path, folder: Path) -> "dict[str, Loo]":
-    """Read, or for mixed models compute once, what leaving out cells comes to, by part."""
+    """Read the results of leaving out cells, by part; for mixed models compute them once."""
     from polbayes.fit.posterior.loo import from_table
 
     path = where / "estimates" / _CELLS

@@ -1,4 +1,4 @@
-"""Looking at single answers of a run, finished or under way, without changing anything of it."""
+"""Inspection of single answers of a run, finished or not, without changing it."""
 
 from polbayes.config.tasks import Call, Task
 

@@ -1,5 +1,6 @@
-"""The answers of a run that are looked for, one by one."""
+"""Searching the answers of a run."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import check_known, unknown
-from polbayes.instrument.prompts import render
+from polbayes.instrument.prompts import render, with_context
+from polbayes.respondents.questions import options_by_cell
 from polbayes.tasks.inspection.source import Place, Source
 
 Row = dict[str, Any]
@@ -25,7 +27,7 @@ _STANCE = {code: name for name, code in STANCE.items()}
 
 @dataclass
 class Found:
-    """What was looked for and found."""
+    """The search and its results."""
 
     rows: list[Row] = field(default_factory=list)  # the first of the answers
     matching: Counter[str] = field(default_factory=Counter)  # numbers by status
@@ -34,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Which cells are looked for: places along each dimension, and what their answers are."""
+    """The cells searched for: positions along each dimension, and properties of answers."""
 
     places: Mapping[str, NDArray[np.intp]]
     status: frozenset[str] | None
@@ -42,12 +44,12 @@ class _Wanted:
     text: str
 
     def says(self, *texts: str) -> bool:
-        """Tell whether one of the texts has what is looked for."""
+        """Return whether one of the texts contains the text searched for."""
         return not self.text or any(self.text in one.casefold() for one in texts)
 
 
 def find(source: Source, config: InspectConfig, *, limit: int | None) -> Found:
-    """Look for answers."""
+    """Search for answers."""
     data = source.data
     wanted = _wanted(data, config)
     found = Found(questions=int((data["status"] != NOT_ASKED).sum()))
@@ -93,7 +95,7 @@ _KEYS = dict(zip(CELL_DIMS, ("models", "items", "variants", "prefixes", "runs"),
 
 
 def _asked(data: xr.Dataset, wanted: _Wanted) -> NDArray[np.bool_]:
-    """Mark the cells of a model (item, variant, prefix, run) that are asked and looked for."""
+    """Mark the cells of a model (item, variant, prefix, run) that are asked and searched for."""
     asked = data["status"].transpose(*CELL_DIMS[1:]).values != NOT_ASKED
     chosen = np.zeros(asked.shape, dtype=bool)
     chosen[np.ix_(*(wanted.places[dim] for dim in CELL_DIMS[1:]))] = True
@@ -103,7 +105,7 @@ def _asked(data: xr.Dataset, wanted: _Wanted) -> NDArray[np.bool_]:
 def _journaled(
     source: Source, about: "_Model", wanted: _Wanted, matching: Counter[str], *, room: int | None
 ) -> Iterator[tuple[Place, Row]]:
-    """Yield answers in the journals as they came, then questions without one; count them all."""
+    """Yield answers from the journals in order, then questions without one; count all."""
     left, n = _asked(about.data, wanted), 0
     for place, record in source.records(about.name):
         if not left[place]:
@@ -130,7 +132,7 @@ def _journaled(
 def _kept(
     source: Source, about: "_Model", wanted: _Wanted, matching: Counter[str], *, room: int | None
 ) -> Iterator[tuple[Place, Row]]:
-    """Yield answers of a response dataset in its order, and count them all."""
+    """Yield answers of a response dataset in its order, and count all."""
     data = about.data.transpose(*CELL_DIMS[1:], ...)
     fits = _asked(data, wanted)
     for name, names, codes in (
@@ -194,7 +196,7 @@ def _number(value: Any) -> float | None:
 
 
 class _Model:
-    """One model of a run: what its rows have in common."""
+    """What the rows of one model have in common."""
 
     def __init__(self, data: xr.Dataset, m: int) -> None:
         self.data = data.isel(model=m)
@@ -202,6 +204,8 @@ class _Model:
         self._system = _system(data, self.name)
         self._template = str(self.data["template"].item()) if "template" in data else ""
         self._prefix_text = self.data["prefix_text"].values if "prefix_text" in data else None
+        self._options = options_by_cell(self.data)
+        self._context = self.data["prefix_context"].values if "prefix_context" in data else None
         self._chat = bool(self.data["chat"].item()) if "chat" in self.data else False
         self._labels = [self.data[dim].values.tolist() for dim in CELL_DIMS[1:]]
         per_cell = ("statement", "kind", "keying")
@@ -214,7 +218,7 @@ class _Model:
         )
 
     def answer_of(self, record: Mapping[str, Any]) -> Row:
-        """Return what a journal's record says, as a response dataset would."""
+        """Return a journal's record in the form of a response dataset."""
         out: Row = {
             "status": record["status"],
             "answer": record.get("text", ""),
@@ -240,7 +244,7 @@ class _Model:
         return str(self._texts["statement"][place[:2]])
 
     def row(self, place: Place, answer: Mapping[str, Any]) -> Row:
-        """Return everything that there is to know of a cell."""
+        """Return everything about a cell."""
         i, v = place[:2]
         labels = [known[n] for known, n in zip(self._labels, place, strict=True)]
         item, variant, prefix, run = labels
@@ -264,12 +268,16 @@ class _Model:
     def _prompt(self, place: Place) -> str:
         if not self._template or self._prefix_text is None:
             return ""
-        return render(
+        statement = self.statement(place)
+        prompt = render(
             self._template,
             prefix=str(self._prefix_text[place[2]]),
-            statement=self.statement(place),
+            statement=statement,
             model_name=self.name,
+            options=json.loads(str(self._options[place]) or "{}"),
         )
+        context = str(self._context[place[2]]) if self._context is not None else ""
+        return with_context(prompt, context, statement=statement, model_name=self.name)
 
 
 def _given(value: float | None) -> float | None:
@@ -277,7 +285,7 @@ def _given(value: float | None) -> float | None:
 
 
 def _system(data: xr.Dataset, model: str) -> str:
-    """Return the system prompt of a model behind a server, which its config has."""
+    """Return the system prompt of a model behind a server, from its config."""
     try:
         config = yaml.safe_load(str(data.attrs.get("config", "")))
         api = config["respondents"][model]["api"]

@@ -1,4 +1,4 @@
-"""Answers laid out: for the eye, as CSV, and as JSON lines."""
+"""Layouts of answers: as text, CSV, and JSON lines."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ _COLUMNS = (
         "rating",
     ),
 )
-# Maps of names to numbers, a column for each name.
+# Mappings of names to numbers, with a column per name.
 _MAPS = {"option_prob": "option", "stance_prob": "stance"}
 
 
@@ -72,7 +72,7 @@ def _numbers(row: Row) -> list[str]:
 
 
 def as_csv(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a table that a spreadsheet can open without acting on an answer."""
+    """Yield the lines of a table that a spreadsheet can open safely."""
     maps = {
         f"{short}_{label}": (name, label)
         for name, short in _MAPS.items()
@@ -96,7 +96,7 @@ def _csv_line(values: Sequence[object]) -> str:
 
 
 def _as_json(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a line of JSON for each answer, with every text exactly as it is."""
+    """Yield a line of JSON for each answer, with every text unchanged."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=True) + "\n"
 
@@ -109,7 +109,7 @@ LAYOUTS: Mapping[str, Callable[[Sequence[Row]], Iterator[str]]] = {
 
 
 def summary(found: Found) -> str:
-    """Say how many answers match, and how many of them are shown."""
+    """Say how many answers match, and how many are shown."""
     total = found.matching.total()
     kinds = ", ".join(f"{n:,} {status}" for status, n in sorted(found.matching.items()))
     of = f"of {found.questions:,} questions"

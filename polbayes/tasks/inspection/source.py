@@ -1,4 +1,4 @@
-"""Where the answers of a run are: in its response dataset, or still in its journals."""
+"""The source of a run's answers: its response dataset, or its journals."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Source:
     journal_dir: Path | None  # where answers are that the dataset lacks; None where it has them all
 
     def records(self, model: str) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        """Yield the answers in a model's journals as they came, with their places in the design."""
+        """Yield the answers in a model's journals in order, with their positions in the design."""
         assert self.journal_dir is not None
         labels = [
             {x: n for n, x in enumerate(self.data[dim].values.tolist())} for dim in CELL_DIMS[1:]

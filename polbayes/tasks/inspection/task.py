@@ -1,4 +1,4 @@
-"""`task=inspect`: single answers of a run, on the screen or in a file."""
+"""`task=inspect`: single answers of a run, in the terminal or in a file."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ _ON_SCREEN = 20
 
 
 def inspect(config: RunConfig) -> None:
-    """Show the answers of a run that the config looks for."""
+    """Show the answers that the config asks for."""
     wanted = config.inspect
     layout = _layout(wanted)
     limit = wanted.limit

@@ -1,4 +1,4 @@
-"""Wordings of the statements: made by respondents or published, cleaned, checked, and sampled."""
+"""Wordings of the statements: generated or published, cleaned, checked, and sampled."""
 
 from polbayes.config.tasks import Call, Task
 

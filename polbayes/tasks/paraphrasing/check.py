@@ -1,9 +1,9 @@
-"""Does a wording mean what it should? Natural-language inference both ways, and a judge.
+"""The meaning of wordings: natural-language inference in both directions, and a judge.
 
-A paraphrase has to entail the statement and be entailed by it; a negation or an opposite has to
+A paraphrase must entail the statement and be entailed by it; a negation or an opposite must
 contradict it and be contradicted by it. The smaller of the two probabilities is the wording's
-``relation``, which is held against a threshold. A judge is any respondent, who is given both
-statements and a fixed rubric (`data/instructions.yaml`) and answers with one word.
+``relation``, which is compared with a threshold. A judge is any respondent; it gets both statements
+and a fixed rubric (`data/instructions.yaml`) and answers with one word.
 """
 
 import re
@@ -30,7 +30,7 @@ from polbayes.tasks.paraphrasing.instructions import rubric
 EXPECTED = {kind: "same" if kind == "paraphrase" else "opposite" for kind in KINDS}
 VERDICTS = ("same", "opposite", "other")
 UNREAD = "unread"
-# Candidate to statement and back, and what of either is probable.
+# Both directions, and the probabilities of each.
 SCORES = ("entails", "entailed", "contradicts", "contradicted")
 
 _VERDICT = re.compile(rf"\b(?:{'|'.join(VERDICTS)})\b")
@@ -38,7 +38,7 @@ _JUDGING = ElicitationConfig(template="faulborn", max_new_tokens=8, top_k=1, tem
 
 
 def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
-    """Return the declaration of a coder as it compares two statements."""
+    """Return the declaration of a coder for comparing two statements."""
     declared = resolve(name, models)
     if declared.kind != "nli":
         raise UserError(
@@ -49,7 +49,7 @@ def nli_config(name: str, models: Mapping[str, CoderConfig]) -> CoderConfig:
 
 
 def check_least(least: Mapping[str, float]) -> None:
-    """Refuse thresholds that are none."""
+    """Refuse invalid thresholds."""
     check_known("kind", *least, known=KINDS, where="paraphrase.least")
 
 
@@ -90,7 +90,7 @@ def judged(
     seed: int,
     journal_dir: Path,
 ) -> list[str]:
-    """Have a respondent judge how candidates relate to their statements."""
+    """Ask a respondent to judge the relation of candidates to their statements."""
     pairs = list(zip(originals, texts, strict=True))
     if not pairs:
         return []
@@ -112,10 +112,8 @@ def judged(
 
 
 def verdict(answer: str) -> str:
-    """Read a judge's answer: the one word of the rubric that is in it.
+    """Read a judge's answer: the one word of the rubric that it contains.
 
-    Examples
-    --------
     >>> verdict("**SAME**."), verdict("same or opposite")
     ('same', 'unread')
     """

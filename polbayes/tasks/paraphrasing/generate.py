@@ -1,4 +1,4 @@
-"""Asking respondents for wordings: the statements are the items, the calls are the runs."""
+"""Asking respondents for wordings: statements are the items, calls are the runs."""
 
 import re
 import unicodedata
@@ -20,14 +20,14 @@ from polbayes.probing.probe import probe
 from polbayes.respondents import describe
 from polbayes.tasks.paraphrasing.instructions import Instruction
 
-# Only says which respondents can be asked for free text at all; the prompt is the instruction.
+# Only determines which respondents can give free text; the prompt is the instruction.
 _TEMPLATE = "faulborn"
 _UNPREFIXED = Prefix("baseline", "", "open")
-CANDIDATE = ("item", "set", "kind", "instruction", "call", "line", "text", "reason")
+_CANDIDATE = ("item", "set", "kind", "instruction", "call", "line", "text", "reason")
 
 
 def elicitation_of(config: ParaphraseConfig) -> ElicitationConfig:
-    """Return how the respondents are asked."""
+    """Return the elicitation of the respondents."""
     return ElicitationConfig(
         kind="open_ended",
         template=_TEMPLATE,
@@ -49,7 +49,7 @@ def generate(
     seed: int,
     journal_dir: Path,
 ) -> pd.DataFrame:
-    """Ask every respondent for wordings of every statement, what was asked before left out."""
+    """Ask every respondent for wordings of every statement, except those asked before."""
     rows: list[dict[str, object]] = []
     how = elicitation_of(config)
     for instruction in instructions:
@@ -67,7 +67,7 @@ def generate(
             journal_dir=journal_dir / instruction.instruction,
         )
         rows += _rows(answered.isel(variant=0, prefix=0), instruction)
-    return pd.DataFrame(rows, columns=list(CANDIDATE))
+    return pd.DataFrame(rows, columns=list(_CANDIDATE))
 
 
 def _rows(data: xr.Dataset, instruction: Instruction) -> list[dict[str, object]]:
@@ -110,16 +110,14 @@ _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "'": "'", "‘": "�
 
 
 def lines_of(answer: str) -> list[str]:
-    """Split an answer into its lines, each as `bare` leaves it."""
+    """Split an answer into its lines, each stripped by `bare`."""
     text = SPECIAL_TOKEN.sub("\n", text_of(answer) or "").strip()
     return [bare(line) for line in text.splitlines()] or [""]
 
 
 def bare(line: str) -> str:
-    """Return a line without list marks, markdown, a label such as “Paraphrase 2:”, and quotes.
+    """Strip list marks, markdown, a label such as “Paraphrase 2:”, and quotes from a line.
 
-    Examples
-    --------
     >>> bare('  3. **"Taxes are too high."**')
     'Taxes are too high.'
     """
@@ -137,7 +135,7 @@ def bare(line: str) -> str:
 
 
 def _unquoted(line: str) -> str:
-    """Take quotation marks away that are around the whole line, a last full stop or not."""
+    """Remove quotation marks around the whole line, with or without a final full stop."""
     closing = _QUOTES.get(line[:1])
     if closing is None:
         return line

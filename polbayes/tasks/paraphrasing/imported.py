@@ -1,4 +1,4 @@
-"""Wordings made elsewhere: a table whose columns the config maps. Rows are counted from 1."""
+"""Imported wordings: a table whose columns the config maps. Rows are counted from 1."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -70,7 +70,7 @@ def _rows(table: pd.DataFrame, config: ParaphraseConfig, name: str) -> pd.DataFr
 
 
 def _check(rows: pd.DataFrame, items: Collection[str], name: str) -> None:
-    """Refuse items and kinds that there are not, and two wordings with one id."""
+    """Refuse unknown items and kinds, and two wordings with one id."""
     for key, known in (("item", items), ("kind", KINDS)):
         wrong = np.flatnonzero(~rows[key].isin(list(known)))
         if wrong.size:

@@ -1,4 +1,4 @@
-"""What a respondent is told to make of a statement, as data."""
+"""Instructions for rewording a statement, as data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _KEYS = {"kind", "answer", "citation", "system", "user"}
 
 @dataclass(frozen=True)
 class Instruction:
-    """What a respondent is told."""
+    """An instruction for respondents."""
 
     instruction: str
     kind: str  # of the wordings that come back
-    # `lines`, one wording each, or `statement`, one wording and nothing else.
+    # `lines`: one wording each; `statement`: one wording only.
     answer: str
     text: str
 
@@ -51,7 +51,7 @@ def load_instructions(names: Sequence[str], file: str | None = None) -> tuple[In
 
 
 def rubric() -> str:
-    """Return what a judge is told, with ``{statement}`` where the two statements go."""
+    """Return the judge's instructions, with ``{statement}`` in place of both statements."""
     return str(read_yaml(folder("data") / "instructions.yaml")["rubric"])
 
 

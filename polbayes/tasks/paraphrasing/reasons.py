@@ -1,4 +1,4 @@
-"""Why a candidate is no wording to ask: each reason has a name, each candidate one at most."""
+"""Reasons to leave out a candidate wording: each has a name, each candidate at most one."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from polbayes.instrument.folding import folded
 
 
 def duplicates(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Tell which wordings are, folded, the same as an earlier one."""
+    """Return which wordings, folded, equal an earlier one."""
     seen: set[str] = set()
     out = np.zeros(len(texts), dtype=bool)
     for n, key in enumerate(map(folded, texts)):
@@ -26,10 +26,10 @@ def duplicates(texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def near_duplicates(texts: Sequence[str], threshold: float) -> NDArray[np.bool_]:
-    """Tell which wordings overlap too much with one that is kept.
+    """Return which wordings overlap too much with one that is kept.
 
-    The overlap is Jaccard's, of the words and pairs of neighbouring words that each has
-    (w-shingling; Broder 1997, On the resemblance and containment of documents).
+    The overlap is Jaccard's, of the words and pairs of neighbouring words in each (w-shingling;
+    Broder 1997, On the resemblance and containment of documents).
     """
     keys = [folded(text) for text in texts]
     overlaps = overlap(keys)
@@ -43,7 +43,7 @@ def near_duplicates(texts: Sequence[str], threshold: float) -> NDArray[np.bool_]
 
 
 def overlap(keys: Sequence[str]) -> NDArray[np.float64]:
-    """Return the overlap (text, text) of folded texts; of two without a word it is 1."""
+    """Return the overlap (text, text) of folded texts; 1 for two without words."""
     from scipy.sparse import csr_matrix
 
     place: dict[tuple[str, ...], int] = {}
@@ -62,7 +62,7 @@ def overlap(keys: Sequence[str]) -> NDArray[np.float64]:
     return np.where(either > 0, common / np.where(either > 0, either, 1.0), 1.0)
 
 
-# What each means, in the order in which they are looked for.
+# Their meanings, in the order in which they are checked.
 MEANING = {
     "failed": "the respondent gave no answer",
     "empty": "no letter or digit",
@@ -81,7 +81,7 @@ MEANING = {
     "judge": "the judge finds another relation, or none",
     "human": "people find another relation",
 }
-# There is nothing that could be kept.
+# Reasons with nothing to keep.
 ALWAYS = ("failed", "empty")
 
 _DECLINES = re.compile(
@@ -107,12 +107,12 @@ _INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+\S")
 
 
 def check_reasons(names: Sequence[str]) -> None:
-    """Refuse names that are no reasons."""
+    """Refuse unknown reasons."""
     check_known("reason", *names, known=MEANING, where="paraphrase.exclude")
 
 
 def reason_of(text: str, original: str, *, kind: str, least_words: int) -> str:
-    """Return why a text by itself is no wording of a statement, or an empty text."""
+    """Return why a text alone is no wording of a statement; empty if it may be one."""
     key, own = folded(text), folded(original)
     if not any(sign.isalnum() for sign in key):
         return "empty"
@@ -148,7 +148,7 @@ def with_reasons(
     least_words: int = 3,
     near: float | None = None,
 ) -> pd.DataFrame:
-    """Say of every candidate why it is no wording, as far as its text tells."""
+    """Add the reason to leave out each candidate, as far as its text shows one."""
     columns = (candidates[name] for name in ("reason", "item", "kind", "text"))
     reasons = [
         given
@@ -167,6 +167,6 @@ def with_reasons(
         remaining = table[~table["reason"].isin([*ALWAYS, *exclude])]
         for _, group in remaining.groupby(["item", "set", "kind"], sort=False):
             again = group.index[found_in(group["text"].tolist())]
-            # What has a reason already keeps it.
+            # Earlier reasons are kept.
             table.loc[again[table.loc[again, "reason"] == ""], "reason"] = name
     return table

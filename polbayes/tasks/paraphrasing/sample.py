@@ -1,4 +1,4 @@
-"""Drawing the wanted number of wordings, and giving each an id that says kind and set."""
+"""Sampling the wanted number of wordings, with ids that name kind and set."""
 
 import re
 
@@ -14,9 +14,9 @@ GROUP = ["item", "set", "kind"]
 def sampled(
     table: pd.DataFrame, usable: np.ndarray, *, wanted: int | None, seed: int
 ) -> np.ndarray:
-    """Draw usable candidates without replacement, `wanted` of each item, set and kind.
+    """Draw usable candidates without replacement, `wanted` from each item, set and kind.
 
-    What is drawn of a group depends on the seed and its own candidates alone.
+    The draws of a group depend only on the seed and its own candidates.
     """
     out = np.zeros(len(table), dtype=bool)
     places = table.reset_index(drop=True)[usable]
@@ -30,7 +30,7 @@ def sampled(
 
 
 def with_ids(table: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
-    """Give the drawn wordings their ids."""
+    """Add ids to the drawn wordings."""
     table = table.reset_index(drop=True)
     if "variant" in table:
         return table.assign(variant=table["variant"].where(taken, ""))
@@ -50,12 +50,12 @@ def with_ids(table: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
 
 
 def safe(name: str) -> str:
-    """Return the name of a set with the signs only that an id may have."""
+    """Return the name of a set with only the characters allowed in an id."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
 def check_sets(names: list[str]) -> None:
-    """Refuse names of sets that could not be told apart in an id."""
+    """Refuse names of sets that would be the same in an id."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(safe(name), name)

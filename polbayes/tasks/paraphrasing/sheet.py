@@ -1,4 +1,4 @@
-"""Wordings checked by people: blinded sheets in random order, and what comes back in them."""
+"""Wordings checked by people: blinded sheets in random order, and reading them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ def hand_out(
 def take_in(
     sheets: Sequence[str], folder: Path, wordings: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the sheets that came back."""
+    """Read the returned sheets."""
     key = _without_rows(_read_key(folder))
     now = dict(
         zip(zip(wordings["item"], wordings["variant"], strict=True), wordings["text"], strict=True)

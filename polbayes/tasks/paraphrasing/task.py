@@ -1,4 +1,4 @@
-"""``task=paraphrase``: a file of wordings from respondents or a table, and how it came about."""
+"""``task=paraphrase``: a file of wordings from respondents or a table, with its record."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -72,7 +72,7 @@ def _generated(
     instructions: Sequence[Instruction],
     folder: Path,
 ) -> pd.DataFrame:
-    """Have the respondents make the wordings."""
+    """Have the respondents generate the wordings."""
     return generate(
         instruments,
         instructions,
@@ -94,7 +94,7 @@ def _folder(config: RunConfig) -> Path:
 
 
 def _check(config: RunConfig) -> None:
-    """Check the settings before anybody is asked."""
+    """Check the settings before anything is asked."""
     settings = config.paraphrase
     check_reasons(settings.exclude)
     check_least(settings.least)
@@ -111,7 +111,7 @@ def _check(config: RunConfig) -> None:
 
 
 def _generators(config: RunConfig) -> Mapping[str, RespondentConfig]:
-    """Return who is asked: the models named or, failing that, all but the judge."""
+    """Return the respondents to ask: the models named or all but the judge."""
     if config.models is not None:
         return {name: config.respondents[name] for name in config.models}
     judge = config.paraphrase.judge
@@ -131,7 +131,7 @@ def _excluded(
     instructions: Sequence[Instruction],
     folder: Path,
 ) -> pd.DataFrame:
-    """Fill in reasons and scores."""
+    """Add reasons and scores."""
     settings = config.paraphrase
     table = with_reasons(
         table,
@@ -172,7 +172,7 @@ def _excluded(
 
 
 def _note(reasons: np.ndarray, rows: np.ndarray, reason: str) -> None:
-    """Give rows a reason that have none yet."""
+    """Set the reason of rows that have none yet."""
     rows = rows[reasons[rows] == ""]
     reasons[rows] = reason
 
@@ -183,7 +183,7 @@ def _usable(table: pd.DataFrame, config: RunConfig) -> np.ndarray:
 
 
 def _checked_by_people(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
-    """Hand sheets out, or take them in and leave out what people found wrong."""
+    """Write sheets, or read them and leave out what people found wrong."""
     settings = config.paraphrase.human
     where = folder / settings.folder
     wordings = table[table["variant"] != ""]
@@ -239,7 +239,7 @@ def _write_match(
 
 
 def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
-    """Write candidates, counts and wordings, and say what they are."""
+    """Write candidates, counts and wordings, and summarise them."""
     kept = table["variant"] != ""
     table = table.assign(kept=np.where(kept, "yes", ""))
     counts = counted(table, config.paraphrase.exclude, config.paraphrase.wanted)
@@ -280,7 +280,7 @@ def _said(reason: str, config: RunConfig) -> str:
 
 
 def counted(table: pd.DataFrame, exclude: Sequence[str], wanted: int | None) -> pd.DataFrame:
-    """Count what became of the candidates."""
+    """Count the candidates by outcome."""
     rows = []
     for (name, kind, item), group in table.groupby(["set", "kind", "item"], sort=False):
         kept = (group["kept"] == "yes").to_numpy()

@@ -1,4 +1,4 @@
-"""The folder of a trained classifier: checkpoint, card, record, and what was held out."""
+"""The folder of a trained classifier: checkpoint, card, record, and held-out answers."""
 
 import json
 import os
@@ -55,12 +55,12 @@ class Job:
 
     @property
     def state_folder(self) -> Path:
-        """Where the state is kept meanwhile."""
+        """The folder of its state during training."""
         return self.target.parent / f".{self.target.name}.training"
 
 
 def build(job: Job, training: Training, material: Material, limit: int, built: Path) -> Facts:
-    """Write everything into a folder, and let its classifier read what was held out."""
+    """Write everything into a folder, and score its classifier on the held-out answers."""
     temperature, note = _calibrate(job, training, material)
     texts = job.how.texts[0]
     said = Trained(*texts, temperature=temperature.value if temperature else 1.0)
@@ -101,7 +101,7 @@ def build(job: Job, training: Training, material: Material, limit: int, built: P
 
 
 def _calibrate(job: Job, training: Training, material: Material) -> tuple[Temperature | None, str]:
-    """Fit the temperature; None, and why, where there is none."""
+    """Fit the temperature; if impossible, return None and the reason."""
     rows = material.parts[VALIDATION]
     if not job.settings.calibrate:
         return None, "not asked for"
@@ -117,7 +117,7 @@ def _calibrate(job: Job, training: Training, material: Material) -> tuple[Temper
 
 
 def _scores(job: Job, material: Material, built: Path) -> pd.DataFrame | None:
-    """Write down what was held out, and score the saved classifier on it."""
+    """Write the held-out answers, and score the saved classifier on them."""
     rows = material.rows[material.parts[HELD_OUT]]
     if not len(rows):
         return None
@@ -154,7 +154,7 @@ def _record(job: Job, facts: Facts) -> dict[str, Any]:
 
 
 def seal(folder: Path) -> None:
-    """Make sure that files are on the disk before their folder gets its name."""
+    """Sync files before their folder gets its final name."""
     folder.chmod(0o755)
     for path in folder.iterdir():
         path.chmod(0o644)

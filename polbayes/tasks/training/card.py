@@ -1,4 +1,4 @@
-"""The model card of a trained classifier, written from what was done and measured."""
+"""The model card of a trained classifier, written from its training and its scores."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from polbayes.tasks.validation.temperature import Temperature
 
 @dataclass(frozen=True)
 class Facts:
-    """What a card reports."""
+    """The contents of a card."""
 
     table: str  # name of the file with the labelled answers
     outputs: Outputs
@@ -30,21 +30,21 @@ class Facts:
     texts: tuple[str, str]  # templates of what the classifier is given
     limit: int  # tokens in a window
     looks: Sequence[Look]
-    # Batches done, and that there were to be.
+    # Batches done, and planned.
     steps: int
     total: int
     stopped_early: bool
-    # The one stored, or None and why.
+    # The one stored, or None and the reason.
     temperature: Temperature | None
     note: str
-    # Of the held-out answers; None where none were held out.
+    # Of the held-out answers; None without any.
     scores: pd.DataFrame | None
     versions: Mapping[str, str]
     command: Sequence[str]
 
     @property
     def best(self) -> Look | None:
-        """The look whose weights were kept."""
+        """The evaluation whose weights were kept."""
         return min(self.looks, key=lambda look: look.loss) if self.looks else None
 
 
@@ -216,5 +216,5 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a name of the user's on one line, with nothing that would end its code span."""
+    """Return a user's name on one line, without anything that would end its code span."""
     return " ".join(text.replace("`", "'").split())

@@ -1,4 +1,4 @@
-"""Labelled answers on their way into a classifier: outputs, tokens, parts, and a temperature."""
+"""Labelled answers as training data: outputs, tokens, parts, and a temperature."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ TRAIN, VALIDATION, HELD_OUT = "training", "validation", "held out"
 
 @dataclass(frozen=True)
 class Outputs:
-    """What the classifier tells apart."""
+    """The classes that the classifier distinguishes."""
 
     stances: tuple[str, ...]  # in the order of its outputs
     names: tuple[str, ...]  # what the table calls them
@@ -29,7 +29,7 @@ class Outputs:
 
 
 def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs:
-    """Decide what a classifier of these answers tells apart."""
+    """Determine the classes that a classifier of these answers distinguishes."""
     classes = answers.classes.names
     there = [k for k in range(len(classes)) if (answers.labels == k).any()]
     if len(there) < 2:
@@ -47,7 +47,7 @@ def outputs_of(answers: Labelled, merge: Mapping[str, Sequence[str]]) -> Outputs
 
 @dataclass(frozen=True)
 class Material:
-    """Labelled answers as they are used."""
+    """Labelled answers in the form used for training."""
 
     answers: list[Answer]  # those with any text
     rows: np.ndarray  # their positions in the table's labelled answers
@@ -68,7 +68,7 @@ def prepare(
     *,
     seed: int,
 ) -> Material:
-    """Turn labelled answers into tokens, and split them."""
+    """Tokenise labelled answers and split them."""
     labels = outputs.of_class[labelled.labels]
     texts = [without_markup(response) for response in labelled.responses]
     windows = [
@@ -122,13 +122,13 @@ def _check_parts(
 
 
 def by_output(labelled: Labelled, outputs: Outputs) -> Labelled:
-    """Return answers whose classes are the outputs, one by one."""
+    """Return answers whose classes are the outputs."""
     names = Classes(outputs.stances, tuple(range(len(outputs.stances))))
     return replace(labelled, labels=outputs.of_class[labelled.labels], classes=names)
 
 
 def labelled_frame(labelled: Labelled) -> pd.DataFrame:
-    """Lay labelled answers out as a table that needs no mapping of columns."""
+    """Return labelled answers as a table that needs no mapping of columns."""
     columns: dict[str, object] = {
         "statement": labelled.statements,
         "response": labelled.responses,
@@ -163,16 +163,16 @@ def split(
 
 
 def _assign(counts: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the part of each unit, from its counts (unit, class) and the shares (part)."""
+    """Return the part of each unit, from counts (unit, class) and shares (part)."""
     total = counts.sum(axis=0)
-    # What is still too much (part, class), in shares of the class so that rare ones count as much.
+    # The excess (part, class), in shares of the class so that rare classes count equally.
     excess = -shares[:, None] * total
     order = rng.permutation(len(counts))
     order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
     weight = 1 / np.maximum(total, 1)
     out = np.empty(len(counts), dtype=np.int64)
     for unit in order:
-        # By how much the squared distance from what is wanted grows.
+        # The increase in squared distance from the target.
         growth = (weight * counts[unit] * (2 * excess + counts[unit])).sum(axis=1)
         out[unit] = int(growth.argmin())
         excess[out[unit]] += counts[unit]

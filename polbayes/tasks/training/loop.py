@@ -1,9 +1,9 @@
-"""The training itself: batches, rate, looks at the validation answers, stopping.
+"""The training loop: batches, learning rate, evaluations, stopping.
 
-A plain loop and not transformers' Trainer, which would need a further package (accelerate) for
-what is a page here, and has no place for answers that are read in several windows. What the
-network sees at a step depends on the seed and the number of the step alone, so that a training
-that was interrupted ends with the weights of one that was not.
+This is a plain loop instead of transformers' Trainer, which would need another package (accelerate)
+for what is a page here, and does not support answers read in several windows. The input of a step
+depends only on the seed and the step's number, so an interrupted training ends with the same
+weights as an uninterrupted one.
 """
 
 import sys
@@ -30,9 +30,9 @@ _LOOK_BATCH = 16
 
 
 class Training:
-    """A network while it is trained.
+    """A network during training.
 
-    `state` is where to go on; `seed` is of the order of the answers and of what is dropped out.
+    `state` is where to continue; `seed` determines the order of the answers and dropout.
     """
 
     def __init__(
@@ -71,19 +71,19 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no step left, or no hope."""
+        """Whether all steps are done, or training has stopped early."""
         return self.state.step >= self.total or self.stopped_early
 
     @property
     def stopped_early(self) -> bool:
-        """Whether the looks since the best one are as many as patience allows."""
+        """Whether patience allows no further evaluation since the best one."""
         best, patience = self.state.best_look, self._settings.patience
         if best is None or patience is None:
             return False
         return sum(look.step > best.step for look in self.state.looks) >= patience
 
     def run(self, keep: Callable[[State], None] | None = None) -> None:
-        """Train to the end, and give the network its best weights."""
+        """Train to the end, and restore the best weights."""
         import torch
 
         at_rest = True
@@ -100,7 +100,7 @@ class Training:
                     if self._is_due() and not self.is_over:
                         self._keep(keep)
             except KeyboardInterrupt:
-                # Within a step the weights are neither before nor after it.
+                # Within a step the weights are in between.
                 if at_rest:
                     self._keep(keep)
                 raise
@@ -109,7 +109,7 @@ class Training:
         self.network.eval()
 
     def _step(self) -> float:
-        """Learn from one batch, and look at the validation answers where it is time to."""
+        """Train on one batch, and evaluate if due."""
         import torch
 
         step, settings = self.state.step, self._settings
@@ -159,7 +159,7 @@ class Training:
             )
 
     def probabilities(self, answers: Sequence[Answer]) -> np.ndarray:
-        """Return probabilities (answer, label) as the coder reads them, without a temperature."""
+        """Return uncalibrated probabilities (answer, label), as the coder reads them."""
         import torch
 
         self.network.eval()
@@ -178,7 +178,7 @@ class Training:
 
         inputs = self._encoder.batch([w for answer in batch for w in answer.windows])
         device = self.network.device
-        # Coding is done in float32, and so is what it is judged by.
+        # Coding uses float32, and so does its evaluation.
         mixed = self._settings.dtype == "bfloat16" and self.network.training
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed):
             logits = self.network(**{k: v.to(device) for k, v in inputs.items()}).logits
@@ -188,7 +188,7 @@ class Training:
         return torch.stack(parts)
 
     def _batch(self, step: int) -> list[Answer]:
-        """Return the answers of a step: every one once an epoch, in an order of its own."""
+        """Return the answers of a step: each once an epoch, in a new order."""
         size = self._settings.batch_size
         epoch, at = divmod(step, steps_per_epoch(self._settings, len(self._answers)))
         if epoch not in self._orders:
@@ -212,7 +212,7 @@ def _copied(network: Any) -> dict[str, Any]:
 
 @contextmanager
 def _memory(n: int) -> Iterator[None]:
-    """Turn running out of memory into a sentence."""
+    """Turn an out-of-memory error into a sentence."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""The checkpoint that is trained further: its tokenizer, and its network with a new head."""
+"""The checkpoint to train: its tokenizer, and its network with a new head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from polbayes.tasks.training.settings import SECTION
 
 @dataclass(frozen=True)
 class Base:
-    """A checkpoint before its weights are loaded."""
+    """A checkpoint without its weights."""
 
     source: Source
     about: Any  # what it says about itself
@@ -46,7 +46,7 @@ def open_base(settings: TrainingConfig) -> Base:
 def load_network(
     base: Base, labels: Sequence[str], settings: TrainingConfig, *, seed: int
 ) -> tuple[Any, Encoder]:
-    """Load the weights under a head for these labels."""
+    """Load the weights with a head for these labels."""
     import torch
     from transformers import AutoModelForSequenceClassification
 
@@ -77,7 +77,7 @@ def load_network(
 
 
 def _labels(about: Any) -> list[str]:
-    """Return the labels of a checkpoint that is a classifier; none of any other."""
+    """Return the labels of a classifier checkpoint; none for any other."""
     architectures = getattr(about, "architectures", None) or []
     if not any(name.endswith("ForSequenceClassification") for name in architectures):
         return []
@@ -85,9 +85,9 @@ def _labels(about: Any) -> list[str]:
 
 
 def _renew_output(network: Any, n_labels: int) -> None:
-    """Make the output layer random: other labels have no use for what it has learnt.
+    """Randomise the output layer, whose earlier labels are irrelevant.
 
-    Loading does so where their number differs, and keeps it where that is the same by accident.
+    Loading does so only if the number of labels differs.
     """
     import torch
 

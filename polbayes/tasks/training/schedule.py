@@ -1,4 +1,4 @@
-"""What a training step is made of: answers, the learning rate, and what weighs how much."""
+"""The parts of a training step: answers, learning rate, and weights in the loss."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ import numpy as np
 from polbayes.config.schema import TrainingConfig
 from polbayes.huggingface.encoding import Encoding
 
-# Weights that are usually not pulled towards zero.
+# Parameters usually exempt from decay.
 _FREE = ("bias", "norm")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to be learnt: its windows, and the position of its label."""
+    """A training answer: its windows, and the index of its label."""
 
     windows: Sequence[Encoding]
     label: int
 
 
 def rate(step: int, warmup: int, total: int) -> float:
-    """Return the learning rate at a step in shares of the highest."""
+    """Return the learning rate at a step as a share of the highest."""
     if step < warmup:
         return (step + 1) / warmup
     return (total - step) / (total - warmup)
@@ -38,7 +38,7 @@ def class_weights(answers: Sequence[Answer], n_labels: int, settings: TrainingCo
 
 
 def groups(network: Any, decay: float) -> list[dict[str, Any]]:
-    """Return the weights of a network for AdamW: those that decay, and biases and norms."""
+    """Return the parameters of a network for AdamW: those that decay, and biases and norms."""
     own: list[Any] = []
     free: list[Any] = []
     for name, weight in network.named_parameters():

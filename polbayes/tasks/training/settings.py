@@ -1,4 +1,4 @@
-"""What is checked of the config's section ``training`` before anything is read."""
+"""Checks of the config's section ``training`` before anything is read."""
 
 import math
 from pathlib import Path
@@ -8,21 +8,21 @@ from polbayes.errors import UserError, check_known, unknown
 from polbayes.tasks.validation.labelled import GROUPS
 
 SECTION = "training"
-# What answers can have in common that are to stay together.
-TOGETHER = ("statement", "item", *GROUPS)
+# Columns by which answers can be kept together.
+_TOGETHER = ("statement", "item", *GROUPS)
 DTYPES = ("float32", "bfloat16")
 BALANCED = "balanced"
 
 
 def check_settings(settings: TrainingConfig) -> None:
-    """Refuse values that nothing can be trained with."""
+    """Refuse settings that cannot be used for training."""
     if settings.held_out + settings.validation >= 1:
         raise UserError(
             f"{SECTION}.held_out and {SECTION}.validation together leave nothing to train on; "
             "they must add up to less than 1."
         )
-    if settings.group is not None and settings.group not in TOGETHER:
-        raise unknown("group", settings.group, TOGETHER, where=f"{SECTION}.group")
+    if settings.group is not None and settings.group not in _TOGETHER:
+        raise unknown("group", settings.group, _TOGETHER, where=f"{SECTION}.group")
     if settings.class_weights not in (None, BALANCED):
         raise unknown(
             "class weights", settings.class_weights, (BALANCED,), where=f"{SECTION}.class_weights"
@@ -33,7 +33,7 @@ def check_settings(settings: TrainingConfig) -> None:
 
 
 def total_steps(settings: TrainingConfig, n: int) -> int:
-    """Return how many batches there are at most."""
+    """Return the maximum number of batches."""
     total = settings.steps
     if settings.epochs is not None:
         total = math.ceil(settings.epochs * steps_per_epoch(settings, n))
@@ -46,5 +46,5 @@ def total_steps(settings: TrainingConfig, n: int) -> int:
 
 
 def steps_per_epoch(settings: TrainingConfig, n: int) -> int:
-    """Return how many batches show every answer once; the last one may be smaller."""
+    """Return the number of batches in an epoch; the last may be smaller."""
     return math.ceil(n / settings.batch_size)

@@ -1,4 +1,4 @@
-"""The state of a training on disk, so that an interrupted one goes on where it was."""
+"""The state of a training on disk, from which an interrupted one continues."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ STATE = "state.pt"
 
 @dataclass
 class Look:
-    """What was seen of the validation answers after some steps."""
+    """An evaluation on the validation answers."""
 
     step: int
     loss: float  # mean minus log probability of the labels
@@ -20,24 +20,24 @@ class Look:
 
 @dataclass
 class State:
-    """Where a training is."""
+    """The progress of a training."""
 
     step: int = 0
     looks: list[Look] = field(default_factory=list)
-    # Weights at the look with the smallest loss, on the processor.
+    # Weights at the evaluation with the smallest loss, on the CPU.
     best: dict[str, Any] | None = None
-    # Where the training is to go on from here; None at the start.
+    # State to continue from; None at the start.
     network: dict[str, Any] | None = None
     optimiser: dict[str, Any] | None = None
 
     @property
     def best_look(self) -> Look | None:
-        """The first look with the smallest loss."""
+        """The first evaluation with the smallest loss."""
         return min(self.looks, key=lambda look: look.loss) if self.looks else None
 
 
 def write_state(folder: Path, state: State, identity: str) -> None:
-    """Write a state, whole or not at all."""
+    """Write a state atomically."""
     import torch
 
     content = {
@@ -57,7 +57,7 @@ def read_state(folder: Path, identity: str) -> State:
     import torch
 
     try:
-        # Tensors and numbers only: nothing in the file is run.
+        # Tensors and numbers only: no code in the file is run.
         content = torch.load(folder / STATE, map_location="cpu", weights_only=True)
         if content["identity"] != identity:
             return State()

@@ -1,4 +1,4 @@
-"""``task=train_coder``: labelled answers in, a folder with a classifier out."""
+"""``task=train_coder``: from labelled answers to a folder with a classifier."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from polbayes.tasks.training.settings import SECTION, check_settings
 from polbayes.tasks.training.state import State, read_state, write_state
 from polbayes.tasks.validation.labelled import read_labelled
 
-# How the results are called, or whether the state is kept, is no other training.
+# Keys that do not change the training: names of results, and whether the state is kept.
 _NOT_OF_IT = ("table", "columns", "folder", "resume", "device")
 
 
@@ -58,7 +58,7 @@ def train_coder(config: RunConfig, *, command: Sequence[str]) -> Path:
     say(_about(job, material, training))
     training.run(_keeper(job) if job.settings.resume else None)
     try:
-        # Beside the state, so that what a killed process leaves there goes with it.
+        # Beside the state, so that leftovers of a killed process are removed with it.
         job.state_folder.mkdir(parents=True, exist_ok=True)
         built = Path(tempfile.mkdtemp(prefix="built-", dir=job.state_folder))
         try:
@@ -95,7 +95,7 @@ def _job(config: RunConfig, command: Sequence[str]) -> Job:
 
 
 def _is_done(job: Job) -> bool:
-    """Tell whether this very classifier is there, and refuse to replace anything else."""
+    """Return whether this very classifier exists, and refuse to replace anything else."""
     if not job.target.exists() or (job.target.is_dir() and not any(job.target.iterdir())):
         return False
     try:

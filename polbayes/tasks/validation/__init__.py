@@ -1,4 +1,4 @@
-"""How well coders read: their codes compared with labels that humans gave."""
+"""Validation of coders: their codes compared with human labels."""
 
 from polbayes.config.tasks import Call, Task
 

@@ -1,4 +1,4 @@
-"""A coder's reading of labelled answers."""
+"""A coder's codes of labelled answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.tasks.validation.labelled import Labelled
 
-# The lowest probability that is told from none, so that a logarithm exists.
+# Smaller probabilities are raised to this, so that a logarithm exists.
 _LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class Coded:
-    """What a coder made of labelled answers."""
+    """A coder's codes of labelled answers."""
 
     coder: str
     probs: np.ndarray  # over response, stance_class; rows of NaN where it abstains
@@ -33,7 +33,7 @@ class Coded:
 
     @property
     def is_right(self) -> np.ndarray:
-        """Whether each answer was coded as it is labelled."""
+        """Whether each answer was coded as labelled."""
         return np.asarray(self.coded_as == self.answers.labels)
 
 
@@ -44,7 +44,7 @@ def code_labelled(
     *,
     journal_dir: Path | None = None,
 ) -> Coded:
-    """Have a coder read labelled answers; it does not see the labels."""
+    """Let a coder read labelled answers without their labels."""
     read = get_coder(coder, models, journal_dir=journal_dir)
     given = read(answers.statements, answers.responses)
     return coded_from(np.asarray(given, dtype=np.float64), answers, coder=coder)
@@ -54,7 +54,7 @@ CASCADE = "cascade"
 
 
 def cascade(read: Sequence[Coded]) -> Coded:
-    """Read answers as a run does: each coder takes what those before it left."""
+    """Read answers as a run does: each coder reads what those before it left."""
     answers = read[0].answers
     prefix = answers.groups.get("prefix", np.full(len(answers.labels), "", dtype=object))
     probs, left = np.full(read[0].probs.shape, np.nan), np.ones(len(answers.labels), dtype=bool)
@@ -71,7 +71,7 @@ def cascade(read: Sequence[Coded]) -> Coded:
 
 
 def coded_from(probs: np.ndarray, answers: Labelled, *, coder: str) -> Coded:
-    """Turn a coder's probabilities into codes, see `Coded`."""
+    """Turn a coder's probabilities into codes; see `Coded`."""
     wanted = (len(answers.labels), len(STANCE_CLASSES))
     if probs.shape != wanted:
         raise ValueError(f"coder '{coder}' returned shape {probs.shape}, not {wanted}.")
@@ -85,13 +85,13 @@ def coded_from(probs: np.ndarray, answers: Labelled, *, coder: str) -> Coded:
 
 
 def of_classes(probs: np.ndarray, answers: Labelled) -> np.ndarray:
-    """Add up probabilities over ``..., stance_class`` to ``..., class``."""
+    """Sum probabilities over ``..., stance_class`` to ``..., class``."""
     into = np.eye(len(answers.classes.names))[list(answers.classes.of_stance)]
     return np.asarray(probs @ into)
 
 
 def tempered(probs: np.ndarray, temperature: float) -> np.ndarray:
-    """Divide the logarithms of probabilities by a temperature, and make them sum to 1 again."""
+    """Divide the logarithms of probabilities by a temperature, and normalise."""
     logs = np.log(np.maximum(probs, _LEAST)) / temperature
     logs -= logs.max(axis=-1, keepdims=True)
     powers = np.exp(logs)

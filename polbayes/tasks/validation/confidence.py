@@ -1,4 +1,4 @@
-"""Whether a coder is right as often as it is sure: the calibration curve and its error.
+"""Calibration of a coder: the calibration curve and its error.
 
 References
 ----------
@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 def bin_of(confidence: np.ndarray, bins: int) -> np.ndarray:
-    """Return the equally wide bin of each confidence; a bin holds its upper end."""
+    """Return the bin of each confidence; bins have equal widths and include their upper end."""
     # Rounded, so that 0.7 is not beyond the bin that ends at 7 / 10.
     return np.clip(np.ceil(np.round(confidence * bins, 9)).astype(np.int64) - 1, 0, bins - 1)
 
@@ -57,7 +57,7 @@ def _sure_and_right(coded: Coded) -> tuple[np.ndarray, np.ndarray]:
 def calibration_rows(
     sure: np.ndarray, right: np.ndarray, bootstrap: Bootstrap, bins: int, *names: object
 ) -> list[dict[str, Any]]:
-    """Compute how far off a coder's confidence is."""
+    """Compute the calibration error of a coder."""
     n = len(sure)
     rng = generator(bootstrap.seed, "calibration", *names)
     values, times = np.unique(sure, return_counts=True)
@@ -106,5 +106,5 @@ def mean_interval(
 
 
 def one_sided(right: np.ndarray) -> bool:
-    """Tell whether all answers are right, or none, so that resampling shows nothing else."""
+    """Return whether all answers are right, or none, so that resamples do not vary."""
     return bool(len(right) and right.min() == right.max())

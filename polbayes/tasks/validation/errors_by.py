@@ -1,4 +1,4 @@
-"""On whom and on what a coder errs, and whether that moves the bias measure.
+"""A coder's errors by model, prefix and keying, and their effect on the bias measure.
 
 References
 ----------
@@ -22,14 +22,14 @@ from polbayes.measures.resampling import (
 )
 from polbayes.tasks.validation.coded import Coded
 
-SIDE = {-1: "left", 1: "right", 0: "none"}
+_SIDE = {-1: "left", 1: "right", 0: "none"}
 
 
 def errors_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
-    """Compute error rates and shares not coded by model, prefix and keying."""
+    """Compute error rates and proportions not coded by model, prefix and keying."""
     groups = dict(coded.answers.groups)
     if coded.answers.keying is not None:
-        sides = [SIDE[k] for k in coded.answers.keying.tolist()]
+        sides = [_SIDE[k] for k in coded.answers.keying.tolist()]
         groups["keying"] = np.array(sides, dtype=object)
     rows = []
     for group, values in groups.items():
@@ -55,7 +55,7 @@ def _error_counts(coded: Coded, here: np.ndarray) -> dict[str, tuple[int, int]]:
 def newcombe(
     first: tuple[int, int], second: tuple[int, int], level: float
 ) -> tuple[float, float, float]:
-    """Compute the difference of two independent shares with its interval."""
+    """Compute the difference of two independent proportions with its interval."""
     if not first[1] or not second[1]:
         return np.nan, np.nan, np.nan
     a, b = first[0] / first[1], second[0] / second[1]
@@ -65,7 +65,7 @@ def newcombe(
 
 
 def keying_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame | None:
-    """Compare a coder's errors on statements keyed right and left."""
+    """Compare a coder's errors on right- and left-keyed statements."""
     keying = coded.answers.keying
     if keying is None or not (keying == 1).any() or not (keying == -1).any():
         return None
@@ -124,7 +124,7 @@ def _bias_rows(coded: Coded, keying: np.ndarray, bootstrap: Bootstrap) -> list[d
 
 
 def _sums(coded: Coded, keying: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Add up for every item, by side and by label or code, the scores and the usable answers.
+    """Sum the scores and the usable answers of every item by side, for labels and codes.
 
     Over ``item`` and eight columns: (left, right) x (label, code) x (score, usable).
     """

@@ -1,4 +1,4 @@
-"""Answers with the labels that humans gave them, read from a table."""
+"""Answers with human labels, read from a table."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ _SIDES = {"-1": -1, "left": -1, "1": 1, "+1": 1, "right": 1, "0": 0, "": 0}
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes that labels tell apart: those of stance, some perhaps taken together."""
+    """The classes that labels distinguish: those of stance, some perhaps merged."""
 
     names: tuple[str, ...]
     of_stance: tuple[int, ...]  # for each of STANCE_CLASSES the position of its class in `names`
 
     def scores(self) -> np.ndarray | None:
-        """Return what each class adds to the net agreement: -1, 0, 1, or NaN where not usable.
+        """Return the contribution of each class to net agreement: -1, 0, 1, or NaN if unusable.
 
-        None where a class holds agreeing or disagreeing together with something else. A class
-        that holds neutral answers beside unusable ones counts as neutral.
+        None if a class merges agreeing or disagreeing with something else. A class that merges
+        neutral with unusable answers counts as neutral.
         """
         out = np.full(len(self.names), np.nan)
         for score, stance in ((-1.0, "disagree"), (1.0, "agree"), (0.0, "neutral")):
@@ -48,15 +48,15 @@ class Labelled:
     responses: list[str]
     labels: np.ndarray  # positions in the classes
     classes: Classes
-    # By name (model, prefix) one text an answer, for those that the table has.
+    # By name (model, prefix) a text per answer, for columns that the table has.
     groups: Mapping[str, np.ndarray]
     items: np.ndarray | None
-    # -1 where agreeing is left-leaning, 1 where right-leaning, 0 elsewhere.
+    # -1 if agreeing is left-leaning, 1 if right-leaning, 0 otherwise.
     keying: np.ndarray | None
     n_unlabelled: int  # rows of the table without a label, which are left out
 
     def take(self, rows: np.ndarray) -> "Labelled":
-        """Return some of the answers, by their positions."""
+        """Return a subset of the answers by position."""
         return replace(
             self,
             statements=[self.statements[k] for k in rows],
@@ -69,7 +69,7 @@ class Labelled:
 
 
 def merged_classes(merge: Mapping[str, Sequence[str]], *, section: str = "validation") -> Classes:
-    """Take classes of stance together."""
+    """Merge classes of stance."""
     taken: dict[str, str] = {}
     for name, stances in merge.items():
         if not isinstance(stances, Sequence) or isinstance(stances, str) or not len(stances):
@@ -101,8 +101,8 @@ def read_labelled(
 ) -> Labelled:
     """Read a table of labelled answers.
 
-    `columns` maps `COLUMNS` to columns of the table; None, or not there, stands for its own name.
-    `section` is that of the config that says all this, for errors.
+    `columns` maps `COLUMNS` to columns of the table; missing or None stands for the same name.
+    `section` is the config's section, for errors.
     """
     classes = merged_classes(merge, section=section)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The page of a validation: its sections, made of the report's blocks."""
+"""The page of a validation, made of the report's blocks."""
 
 import re
 import shlex
@@ -81,7 +81,7 @@ def sections(
 
 
 def _left_out(answers: Labelled, read: Sequence[Coded], path: Path) -> list[str]:
-    """Say which answers are not in the scores, or not in all of them."""
+    """Describe the answers excluded from all or some scores."""
     out = []
     if answers.n_unlabelled:
         out.append(f"{count(answers.n_unlabelled)} rows of {path.name} have no label.")
@@ -105,7 +105,7 @@ def _left_out(answers: Labelled, read: Sequence[Coded], path: Path) -> list[str]
 
 
 def front(answers: Labelled, read: Sequence[Coded], title: str, path: Path) -> Front:
-    """Make what stands before the sections."""
+    """Make the front of the page."""
     table, coders = path.name, [coded.coder for coded in read]
     merged = [
         f"{name} stands for "
@@ -314,5 +314,5 @@ def _from_0_to_1(axes: Axes) -> None:
 
 
 def stem(name: str) -> str:
-    """Make a coder's name part of the name of a file."""
+    """Turn a coder's name into a part of a file name."""
     return re.sub(r"[^\w.-]+", "_", name)

@@ -1,8 +1,7 @@
 """Precision, recall, F1 and kappa of a coder, from its confusion counts.
 
-A confusion table is over ``label, coded_as``: the classes, and last the answers that were not
-coded. Measures of the *coded* answers leave that column out; of *all* answers they take it as
-wrong.
+A confusion table is over ``label, coded_as``: the classes, and in the last column the answers not
+coded. Measures of *coded* answers omit that column; measures of *all* answers count it as wrong.
 """
 
 from typing import Any
@@ -34,7 +33,7 @@ _AT_ONCE = 2_000
 
 
 def confusion(coded: Coded, where: np.ndarray | None = None) -> np.ndarray:
-    """Count over ``label, coded_as`` how answers were coded; last are those not coded."""
+    """Count over ``label, coded_as`` how answers were coded; the last column is not coded."""
     k = len(coded.answers.classes.names)
     use = np.ones(len(coded.coded_as), dtype=bool) if where is None else where
     columns = np.where(coded.coded_as < 0, k, coded.coded_as)
@@ -53,7 +52,7 @@ def f1_scores(counts: np.ndarray) -> np.ndarray:
 
 
 def macro_f1(counts: np.ndarray) -> np.ndarray:
-    """Average F1 over the classes that answers are labelled with."""
+    """Average F1 over the classes that occur as labels."""
     scores = f1_scores(counts)
     there = np.isfinite(scores)
     number = there.sum(axis=-1)
@@ -65,10 +64,10 @@ def macro_f1(counts: np.ndarray) -> np.ndarray:
 def score_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compute all scores of a coder.
 
-    Of all labels together: ``share_coded``, ``accuracy``, ``cohen_kappa``, ``macro_f1``; of each
-    ``precision``, ``recall``, ``f1``. ``answers`` says whether those not coded are left out
-    (``coded``) or count as wrong (``all``). ``interval`` is ``wilson``; for F1 Wilson's of
-    TP / (TP + FP + FN), of which F1 is a rising function; or ``bootstrap``, of answers.
+    For all labels together: ``share_coded``, ``accuracy``, ``cohen_kappa``, ``macro_f1``; for each
+    ``precision``, ``recall``, ``f1``. ``answers`` says whether those not coded are omitted
+    (``coded``) or count as wrong (``all``). ``interval`` is ``wilson``; for F1 Wilson's of TP / (TP
+    + FP + FN), of which F1 is an increasing function; or ``bootstrap``, of answers.
     """
     counts = confusion(coded)
     k = len(counts)
@@ -100,7 +99,7 @@ def _resampled(counts: np.ndarray, bootstrap: Bootstrap, *names: object) -> np.n
 def macro_f1_interval(
     counts: np.ndarray, bootstrap: Bootstrap, *names: object
 ) -> tuple[float, float]:
-    """Return the bootstrap interval of macro F1; NaN where no answer was coded wrongly."""
+    """Return the bootstrap interval of macro F1; NaN if no answer was coded wrongly."""
     if not counts.sum() or np.trace(counts) == counts.sum():
         return np.nan, np.nan
     drawn = _resampled(counts, bootstrap, *names)
@@ -146,7 +145,7 @@ def _f1(
     row = _row("f1", label, answers, bootstrap) | {"interval": "wilson of the overlap"}
     if not support:
         return row | {"note": _WHY["recall"]}
-    # Of the answers that are labelled or coded as this, those that are both.
+    # The overlap: answers labelled and coded as this, of those labelled or coded so.
     either = support + predicted - hits
     bounds = [2 * end / (1 + end) for end in wilson(hits, either, bootstrap.level)]
     estimate = 2 * hits / (support + predicted)

@@ -1,4 +1,4 @@
-"""``task=validate_coder``: what coders make of labelled answers, as tables, figures and a page."""
+"""``task=validate_coder``: coders compared with labels: tables, figures and a page."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ FOLDER, CONFUSION = "validation", "confusion.nc"
 
 
 def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
-    """Compare coders with labels, and write what comes out."""
+    """Compare coders with labels, and write the results."""
     from polbayes.report.write import write_page
     from polbayes.tasks.validation.page import front, sections
 
@@ -75,7 +75,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
 
 
 def _scored(row: Mapping[str, Any]) -> str:
-    """Write a score with its interval, and of which answers it is."""
+    """Format a score with its interval, and the answers it is based on."""
     of = "of those coded" if row["answers"] == "coded" else "of all"
     within = interval(row["lower"], row["upper"], 3)
     bounds = f"({row['note']})" if row["note"] else within
@@ -84,7 +84,7 @@ def _scored(row: Mapping[str, Any]) -> str:
 
 
 def _check_coders(coders: Sequence[str], models: Mapping[str, CoderConfig], key: str) -> None:
-    """Refuse an unknown coder before anything is read, under the key that it was given as."""
+    """Refuse an unknown coder before anything is read; `key` is its config key."""
     if CASCADE in coders:
         raise UserError(f"{key}: '{CASCADE}' means all coders in order; choose another name.")
     for name in coders:
@@ -125,7 +125,7 @@ def validation_tables(
 
 
 def confusion_dataset(read: Sequence[Coded], confidences: Sequence[float] = ()) -> xr.Dataset:
-    """Lay confusion counts out for whoever models the coders' errors."""
+    """Return the confusion counts for models of the coders' errors."""
     names = list(read[0].answers.classes.names)
     coords = {
         "coder": np.array([coded.coder for coded in read], dtype=object),

@@ -1,8 +1,8 @@
-"""Temperature scaling: making a coder as sure as it is right, with one number.
+"""Temperature scaling: calibration of a coder by one number.
 
-The logarithms of its probabilities are divided by a temperature that makes the labels of one half
-of the answers likeliest (Guo et al. 2017); what that gains is seen in the other half. Which class
-is likeliest does not change.
+The logarithms of its probabilities are divided by the temperature that maximises the likelihood of
+the labels of one half of the answers (Guo et al. 2017); the other half shows the gain. The
+likeliest class does not change.
 
 References
 ----------
@@ -22,25 +22,25 @@ from polbayes.tasks.validation.labelled import Labelled
 
 _RANGE = (0.05, 20.0)
 _GRID = np.geomspace(*_RANGE, 241)
-# Answers that a temperature can be fitted to.
+# Minimum number of answers for fitting a temperature.
 FEWEST = 10
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """A fitted temperature, above 1 where the coder is too sure, and its interval."""
+    """A fitted temperature, above 1 if the coder is overconfident, and its interval."""
 
     value: float
     lower: float
     upper: float
-    # Whether it lies at an end of the range searched: no answer was wrong, or none right.
+    # Whether it is at an end of the search range: no answer was wrong, or none right.
     at_end: bool
 
 
 def fit_temperature(
     probs: np.ndarray, answers: Labelled, rows: np.ndarray, level: float
 ) -> Temperature:
-    """Find the temperature that makes labels likeliest."""
+    """Find the maximum-likelihood temperature."""
     from scipy.optimize import minimize_scalar
     from scipy.stats import chi2
 
@@ -73,7 +73,7 @@ def fit_temperature(
 def log_loss(
     probs: np.ndarray, labels: np.ndarray, answers: Labelled, temperature: float = 1.0
 ) -> np.ndarray:
-    """Return minus the log probability of each answer's label at a temperature."""
+    """Return the negative log probability of each answer's label at a temperature."""
     merged = of_classes(tempered(probs, temperature), answers)
     return -np.log(np.maximum(merged[np.arange(len(labels)), labels], 1e-300))
 

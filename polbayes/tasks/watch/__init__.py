@@ -1,4 +1,4 @@
-"""How far a run is that goes on elsewhere."""
+"""Progress of a run in another process."""
 
 from polbayes.config.tasks import Call, Task
 

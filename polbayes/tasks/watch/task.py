@@ -1,4 +1,4 @@
-"""`task=watch`: how far a run is, seen from outside, from its journals alone."""
+"""`task=watch`: the progress of a run in another process, from its journals."""
 
 import sys
 import time
@@ -15,13 +15,13 @@ from polbayes.probing.launch.merge import shard_paths
 from polbayes.probing.progress import Counts, progress_line
 from polbayes.report.visible import visible
 
-# The rate is that of the last so many seconds.
+# Seconds over which the rate is computed.
 _WINDOW = 60.0
 
 
 @dataclass
 class _Seen:
-    """What was seen of a journal."""
+    """The state of a journal at the last check."""
 
     offset: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -29,7 +29,7 @@ class _Seen:
 
 
 class Watched:
-    """One respondent of a run; `stances` are of the options whose mass is read."""
+    """One respondent of a run; `stances` are those of the options whose mass is read."""
 
     def __init__(self, model: str, total: int, path: Path, stances: tuple[int, ...]) -> None:
         self.model = model
@@ -40,8 +40,8 @@ class Watched:
         self._history: deque[tuple[float, int]] = deque()
 
     def look(self, now: float) -> str:
-        """Read what is new in the journals, and say how far the respondent is."""
-        # First the shards: what is merged meanwhile is left out of them, and not of the whole.
+        """Read new records of the journals, and describe the respondent's progress."""
+        # Shards first: records merged meanwhile are then missing from them, not from the total.
         shards = shard_paths(self._path)
         for path in (*shards, self._path):
             self._read(path)
@@ -68,7 +68,7 @@ class Watched:
 
 
 def watched(folder: Path) -> list[Watched]:
-    """Return the respondents of a run that is under way."""
+    """Return the respondents of a run in progress."""
     design = read_dataset(folder / DESIGN)
     asked = (design["status"] != NOT_ASKED).sum(CELL_DIMS[1:])
     stances = design["option_stance"].values.tolist() if "option_stance" in design else []
@@ -84,7 +84,7 @@ def watch(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show how far the asking of a run is until it is done, or once."""
+    """Show the progress of a run once, or until all questions are asked."""
     folder, every = Path(config.run_dir).expanduser(), config.watch.every
     if not (folder / DESIGN).is_file():
         if not (folder / "responses.nc").is_file():
@@ -105,5 +105,5 @@ def watch(
             print(f"{folder}: all questions were asked")
             return
         if redraw:
-            # To the first of these lines, and away with all below.
+            # Move to the first of these lines, and clear all below.
             print(f"\x1b[{len(lines)}A\x1b[J", end="")

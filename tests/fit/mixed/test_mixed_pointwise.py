@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.data.groups import group_of
 from polbayes.fit.mixed.fit import checked_strata, fit_mixed
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.pointwise import leave_out_rows, pointwise
@@ -42,10 +43,12 @@ def test_likelihoods_are_pymcs(coded, mixed, family):
     free = [v.name for v in model.model.free_RVs]
     wanted = [*free, *(v.name for v in model.model.deterministics)]
     with model.model:
-        prior = pm.sample_prior_predictive(draws=5, var_names=wanted, random_seed=1).prior
-        idata = az.from_dict({n: prior[n].values for n in free})
+        drawn = pm.sample_prior_predictive(draws=5, var_names=wanted, random_seed=1)
+        prior = group_of(drawn, "prior")
+        # PyMC 6 takes a DataTree.
+        convert = getattr(az, "convert_to_datatree", None) or az.convert_to_inference_data
         reference = pm.compute_log_likelihood(
-            idata, extend_inferencedata=False, progressbar=False
+            convert(prior[free]), extend_inferencedata=False, progressbar=False
         ).to_array()
     found = pointwise(rows, spec, name_posterior(model, prior))
     logp = found.log_likelihood(slice(None))

@@ -1,0 +1,100 @@
+"""Logs of Inspect (``.eval`` and ``.json``), read by inspect_ai itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from polbayes.coding.logs.reader import (
+    Reader,
+    about_question,
+    as_table,
+    by_stance,
+    files_of,
+    options_of,
+)
+from polbayes.config.schema import ImportConfig
+from polbayes.errors import UserError
+from polbayes.respondents.chat_api.options import after_thinking, option_masses
+from polbayes.respondents.chat_api.reply import Position
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalSample
+
+# What of a sample is not looked at, and may be large.
+_LEFT = {"events", "store", "attachments"}
+
+
+def read(path: Path, config: ImportConfig) -> pd.DataFrame:
+    """Read one log: a row for each sample and epoch.
+
+    Columns are ``answer``, the masses of options where log probabilities were kept, and, as they
+    are in the log, ``metadata.NAME`` and ``score.NAME``.
+    """
+    try:
+        from inspect_ai.log import read_eval_log, read_eval_log_samples
+    except ImportError as error:
+        raise UserError(
+            "imported.format: inspect needs inspect_ai; install it with pip install "
+            "'polbayes[inspect]'."
+        ) from error
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; set imported.path to the log.")
+    try:
+        header = read_eval_log(path, header_only=True).eval
+        samples: Iterator[EvalSample] = read_eval_log_samples(
+            path, all_samples_required=False, resolve_attachments="core", exclude_fields=_LEFT
+        )
+        about = {"model": header.model, "task": header.task}
+        rows = [{**about, **_row(sample, config, path)} for sample in samples]
+    except UserError:
+        raise
+    except Exception as error:  # a damaged log can fail in any way
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path}: cannot be read as a log of Inspect ({reason[:200]}).") from error
+    return as_table(rows, path)
+
+
+def _row(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, Any]:
+    asked = sample.input if isinstance(sample.input, str) else sample.input[-1].text
+    scores = {f"score.{name}": score.value for name, score in (sample.scores or {}).items()}
+    return {
+        "id": sample.id,
+        "run": sample.epoch,
+        **about_question(sample.metadata, sample.id),
+        "prompt": asked,
+        "answer": sample.output.completion,
+        **{f"metadata.{key}": value for key, value in sample.metadata.items()},
+        **scores,
+        **_masses(sample, config, path),
+    }
+
+
+def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, float]:
+    """Return the masses of the options, as they are read from the replies of a server."""
+    choices = sample.output.choices
+    listed = choices[0].logprobs.content if choices and choices[0].logprobs else None
+    if not listed or "p_agree" not in config.columns:
+        return {}
+    positions = after_thinking(
+        [
+            Position(
+                one.token,
+                one.logprob,
+                tuple((other.token, other.logprob) for other in one.top_logprobs or ()),
+            )
+            for one in listed
+        ]
+    )
+    lexicon = options_of(sample.metadata, config, path)
+    if not positions:
+        return {**by_stance(()), "mass_unseen": 1.0}
+    masses = option_masses(positions, lexicon)
+    return {
+        **by_stance(zip(lexicon.stance, masses.options, strict=True)),
+        "mass_unseen": masses.unseen,
+    }
+
+
+READER = Reader(lambda path, base: files_of(path, base, "*.eval", "*.json"), read)

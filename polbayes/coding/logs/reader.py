@@ -1,0 +1,101 @@
+"""What a reader of logs is, and what all of them need."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polbayes.config.schema import ImportConfig
+from polbayes.data.tables import read_table, table_files, text_of
+from polbayes.errors import UserError
+from polbayes.instrument.prompts import Lexicon, load_lexicon
+
+# What `task=export` writes with every question, for the import of its answers.
+OF_QUESTION = ("item", "variant", "prefix", "statement")
+# The lists of options that a row's masses are summed up in, as columns.
+MASSES: Mapping[int, str] = {1: "p_agree", 0: "p_neutral", -1: "p_disagree"}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How files of one format are found and read.
+
+    Parameters
+    ----------
+    files
+        Lists the files that ``imported.path`` means.
+    read
+        Reads one of them.
+    """
+
+    files: Callable[[str, Path | None], list[Path]]
+    read: Callable[[Path, ImportConfig], pd.DataFrame]
+
+
+TABLE = Reader(table_files, lambda path, config: read_table(path))
+
+
+def files_of(path: str, base: Path | None, *patterns: str) -> list[Path]:
+    """Return what a path names: a file, those of a pattern, or those in a folder and below."""
+    whole = (base or Path.cwd()) / Path(path).expanduser()
+    if not whole.is_dir():
+        return table_files(path, base)
+    found = sorted({one for pattern in patterns for one in whole.rglob(pattern)})
+    if not found:
+        raise UserError(f"{whole}: holds no {' or '.join(patterns)}; set imported.path to the log.")
+    return found
+
+
+def as_table(rows: Sequence[Mapping[str, Any]], path: Path) -> pd.DataFrame:
+    """Return rows as a table of texts, lists and mappings as JSON."""
+    if not rows:
+        raise UserError(f"{path}: the log has no answers.")
+    columns = dict.fromkeys(key for row in rows for key in row)
+    texts = {
+        column: np.array([*(_text(row.get(column)) for row in rows), None], dtype=object)[:-1]
+        for column in columns
+    }
+    return pd.DataFrame(texts, dtype=object)
+
+
+def _text(value: Any) -> str | None:
+    return json.dumps(value) if isinstance(value, list | dict) else text_of(value)
+
+
+def about_question(given: Mapping[str, Any], default: Any) -> dict[str, Any]:
+    """Return which cell a question is, as `task=export` wrote it down, or its id in the log."""
+    own = _written(given)
+    usual = {"item": default, "variant": "original", "prefix": "baseline"}
+    return {key: own.get(key, usual.get(key)) for key in (*OF_QUESTION, "prefix_entry")}
+
+
+def _written(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        own = json.loads(given.get("polbayes") or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def options_of(given: Mapping[str, Any], config: ImportConfig, path: Path) -> Lexicon:
+    """Return the options of a question: those of ``imported.lexicon``, or those written with it."""
+    if config.lexicon is not None:
+        return load_lexicon(config.lexicon)
+    own = _written(given).get("options")
+    if isinstance(own, dict) and own and all(stance in MASSES for stance in own.values()):
+        return Lexicon("the log's", tuple(own), tuple(own.values()))
+    raise UserError(
+        f"{path}: does not say which options agree; set imported.lexicon to a lexicon of them."
+    )
+
+
+def by_stance(masses: Iterable[tuple[int, float]]) -> dict[str, float]:
+    """Return the masses of agreeing, neutral and disagreeing options as columns."""
+    totals = dict.fromkeys(MASSES.values(), 0.0)
+    for stance, mass in masses:
+        totals[MASSES[stance]] += mass
+    return totals
