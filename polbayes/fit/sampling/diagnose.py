@@ -37,7 +37,7 @@ MODEL_LEVEL = (
     "sigma",
     "phi",
 )
-ITEM_LEVEL = ("difficulty", "discrimination", "wording", "group_effect")
+ITEM_LEVEL = ("difficulty", "discrimination", "wording", "bias_item", "group_effect")
 
 
 @dataclass(frozen=True)
