@@ -159,8 +159,9 @@ def classifier_checkpoint(tmp_path_factory) -> Callable[[str, Sequence[str]], Pa
     def make(kind: str, labels: Sequence[str]) -> Path:
         key = (kind, tuple(labels))
         if key not in made:
-            made[key] = tmp_path_factory.mktemp(kind)
-            _save(made[key], kind, labels)
+            folder = tmp_path_factory.mktemp(kind)
+            _save(folder, kind, labels)
+            made[key] = folder
         return made[key]
 
     return make

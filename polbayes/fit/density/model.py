@@ -188,7 +188,7 @@ def _unit_cholesky(block: Block, spec: Spec) -> Any:
         sd_dist=pm.HalfNormal.dist(1.0, size=width),
         compute_corr=False,
     )
-    lower = pm.expand_packed_triangular(width, packed)
+    lower = pm.math.expand_packed_triangular(width, packed)
     unit = lower / pt.sqrt((lower**2).sum(axis=1, keepdims=True))
     pm.Deterministic(name, pt.dot(unit, unit.T))
     return unit
