@@ -10,12 +10,12 @@ import re
 from typing import Any
 
 # What begins a formula, and every character whose compatibility form (NFKC) does.
-_SIGNS = r"=+\-@%⁺₊⁼₌⩵⩶﬩﹢﹣﹦﹪﹫％＋－＝＠"
+SIGNS = r"=+\-@%⁺₊⁼₌⩵⩶﬩﹢﹣﹦﹪﹫％＋－＝＠"
 # Spaces, control characters and a byte order mark may be skipped before it.
-_BEGINS = re.compile(rf"[\t\r\n';|]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[{_SIGNS}]")
+_BEGINS = re.compile(rf"[\t\r\n';|]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[{SIGNS}]")
 _JOINER = "\u2060"
-_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{_SIGNS}])")
-_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{_SIGNS}])")
+_WITHIN = re.compile(rf"(?<=[;,|\t\r\n])({_JOINER}*)(?=[{SIGNS}])")
+_JOINED = re.compile(rf"(?<=[;,|\t\r\n]){_JOINER}({_JOINER}*)(?=[{SIGNS}])")
 
 
 def defused(text: str) -> str:

@@ -1,7 +1,7 @@
 """What was asked and answered, from the response dataset."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -146,6 +146,78 @@ def _examples(texts: np.ndarray, outcome: np.ndarray) -> Iterator[tuple[str, tup
             cells = np.argwhere(answered & (outcome[model] == name))
             if len(cells):
                 yield name, (model, *cells[len(cells) // 2].tolist())
+
+
+def sampled_answers(data: xr.Dataset, *, most: int, room: int) -> tuple[pd.DataFrame, int]:
+    """Draw answers with their prompts, the same ones every time, and count all there are.
+
+    All models and statements get the same number, as far as they have them, until there are `most`
+    or their texts have `room` characters.
+    """
+    asked = np.argwhere(data["status"].transpose(*CELL_DIMS).values != NOT_ASKED)
+    shuffled = asked[np.random.default_rng(0).permutation(len(asked))]
+    turn = pd.DataFrame(shuffled[:, :2]).groupby([0, 1]).cumcount().to_numpy()
+    cells = shuffled[np.argsort(turn, kind="stable")[:most]]
+    answers, prompts_of, outcome = _texts(data), _prompts(data), _outcomes(data)
+    wording = _grid(data, "statement")
+    names = [data[d].values.astype(str) for d in CELL_DIMS]
+    rows, at, used = [], [], 0
+    for cell in map(tuple, cells.tolist()):
+        row = {d: str(n[k]) for d, n, k in zip(CELL_DIMS, names, cell, strict=True)}
+        row |= {"statement": str(wording[cell[1], cell[2]]), "counted": str(outcome[cell])}
+        row |= {"answer": answers(cell), "prompt": prompts_of(cell)}
+        used += sum(map(len, row.values()))
+        if used > room:
+            break
+        rows.append(row)
+        at.append(cell)
+    order = sorted(range(len(rows)), key=lambda k: at[k])
+    columns = [*CELL_DIMS, "statement", "counted", "answer", "prompt"]
+    return pd.DataFrame([rows[k] for k in order], columns=columns), len(asked)
+
+
+def _texts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
+    """Return what gives an answer as text; probabilities where nothing was said."""
+    if "completion" in data:
+        completions = data["completion"].transpose(*CELL_DIMS).values
+        return lambda cell: str(completions[cell])
+    if not {"p_agree", "p_disagree"} <= set(data.data_vars):
+        return lambda cell: ""
+    parts = [data[name] for name in ("p_agree", "p_disagree")]
+    masses = [part.transpose(*(d for d in CELL_DIMS if d in part.dims)).values for part in parts]
+
+    def masses_of(cell: tuple[int, ...]) -> str:
+        agree, disagree = (float(mass[cell[: mass.ndim]]) for mass in masses)
+        return f"P(agree) = {agree:.3f}, P(disagree) = {disagree:.3f}"
+
+    return masses_of
+
+
+def _prompts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
+    """Return what gives a prompt, or one like it; an empty text where it is not known."""
+
+    def values(name: str, dim: str) -> list[str]:
+        if name not in data.coords:
+            return [""] * data.sizes[dim]
+        return [str(text) for text in np.broadcast_to(data[name].values, data.sizes[dim])]
+
+    templates, examples = values("template", "model"), values("prompt_example", "prefix")
+    prefixes, models = values("prefix_text", "prefix"), data["model"].values.astype(str)
+    wording = _grid(data, "statement")
+
+    def prompt(cell: tuple[int, ...]) -> str:
+        model, item, variant, prefix, _ = cell
+        if not templates[model] or "prefix_text" not in data.coords:
+            return examples[prefix]
+        return render(
+            templates[model],
+            prefix=prefixes[prefix],
+            statement=str(wording[item, variant]),
+            model_name=models[model],
+            mask=MASK,
+        )
+
+    return prompt
 
 
 def example_masses(data: xr.Dataset) -> pd.DataFrame:

@@ -66,6 +66,8 @@ class Picture:
         Names of the tables with its numbers; by default the one of its own name.
     posterior
         Whether it depends on the sampler's diagnostics; by default as its tables do.
+    chart
+        The same as a Vega-Lite specification, which the page draws in its place if it can.
     """
 
     kind: ClassVar[str] = "picture"
@@ -75,6 +77,7 @@ class Picture:
     figure: "Figure"
     csv: tuple[str, ...] = ()
     posterior: bool | None = None
+    chart: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         csv = self.csv or (self.name,)
@@ -103,6 +106,9 @@ class Grid:
     posterior: bool = False
     searchable: bool = False  # whether it gets a search field
     long: bool = False  # whether its cells hold texts to be read, which take room
+    filters: tuple[str, ...] = ()  # for each column the name it is filtered by, or nothing
+    folded: tuple[bool, ...] = ()  # for each column whether its texts open on a click
+    id: str = ""  # its anchor on the page
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,15 @@ class Fold:
     blocks: tuple["Block", ...]
 
 
-Block = Paragraph | Bullets | Verbatim | Picture | Grid | Fold
+@dataclass(frozen=True)
+class Beside:
+    """Pictures that stand beside each other where there is room."""
+
+    kind: ClassVar[str] = "beside"
+    blocks: tuple[Picture, ...]
+
+
+Block = Paragraph | Bullets | Verbatim | Picture | Grid | Fold | Beside
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,8 @@ class Column:
     header: str
     show: Callable[[Mapping[str, Any]], str]
     numeric: bool = True
+    filter: str = ""  # the name it is filtered by, if there is a list to choose from
+    folded: bool = False  # whether its texts open on a click
 
 
 def grid(
@@ -156,6 +172,7 @@ def grid(
     posterior: bool | None = None,
     searchable: bool = False,
     long: bool = False,
+    id: str = "",
 ) -> Grid:
     """Lay out a table: all rows of a searchable one, the first `MOST_ROWS` otherwise.
 
@@ -175,6 +192,9 @@ def grid(
         posterior=csv in POSTERIOR if posterior is None else posterior,
         searchable=searchable,
         long=long,
+        filters=tuple(column.filter for column in columns),
+        folded=tuple(column.folded for column in columns),
+        id=id,
     )
 
 

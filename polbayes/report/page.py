@@ -2,18 +2,23 @@
 
 import base64
 import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from polbayes.report.blocks import Block, Fold, Picture, Section
+from polbayes.data.spreadsheets import SIGNS
+from polbayes.report.blocks import Beside, Block, Fold, Picture, Section
+from polbayes.report.charts.parts import clean
 from polbayes.report.results import Reported, Results
 from polbayes.report.sections import in_order
 from polbayes.report.visible import visible
 
 _FOLDER = Path(__file__).resolve().parent
+_LIBRARIES = ("vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js")
 
 BANNERS = {
     "bad": "Do not use the estimates of this report",
@@ -40,7 +45,7 @@ def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
     for block in blocks:
         if isinstance(block, Picture):
             found.append(block)
-        elif isinstance(block, Fold):
+        elif isinstance(block, Fold | Beside):
             found += pictures(block.blocks)
     return found
 
@@ -62,6 +67,16 @@ class Front:
     exclusions: Sequence[str] = ()  # what is not in the numbers
     absent: Sequence[str] = ()  # sections that there are not
     notes: Sequence[str] = ()
+
+
+def drawn_by_page(front: Front, present: Sequence[Section]) -> dict[str, Mapping[str, Any]]:
+    """Return the charts by the name of their picture; a warning can only be stamped on pictures."""
+    blocks = (front.answer, *(section.blocks for section in present))
+    return {
+        one.name: {**one.chart, "description": one.alt}
+        for one in (picture for part in blocks for picture in pictures(part))
+        if one.chart is not None and not (one.posterior and front.verdict == "bad")
+    }
 
 
 def front_of(
@@ -104,15 +119,19 @@ def render_page(front: Front, present: Sequence[Section], images: Mapping[str, b
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = (
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
-    )
+    charts = drawn_by_page(front, present)
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    scripts = [(_FOLDER / "page.js").read_text(encoding="utf-8")]
+    if charts:
+        scripts.append(_libraries() + (_FOLDER / "charts.js").read_text(encoding="utf-8"))
     return environment.get_template("page.html").render(
         front=front,
         sections=present,
         style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(style, scripts),
+        charts={name: Markup(_json(chart)) for name, chart in charts.items()},
+        signs=SIGNS,
         images={name: _data_uri(image) for name, image in images.items()},
     )
 
@@ -131,14 +150,29 @@ def moment(created: str = "") -> str:
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
 
 
-def _policy(style: str, script: str) -> str:
-    hashes = [
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for text in (style, script)
-    ]
+def _libraries() -> str:
+    """Return the libraries that draw charts, with what their licences want to be said."""
+    folder = _FOLDER / "web"
+    texts = [(folder / name).read_text(encoding="utf-8") for name in _LIBRARIES]
+    # A source map would be a file to fetch.
+    whole = re.sub(r"^//# sourceMappingURL=.*$", "", "\n".join(texts), flags=re.MULTILINE)
+    return f"/*\n{(folder / 'NOTICE.txt').read_text(encoding='utf-8')}*/\n{whole}\n"
+
+
+def _json(chart: Mapping[str, Any]) -> str:
+    """Write JSON that can stand in a script element, whatever its texts are."""
+    text = json.dumps(clean(chart), allow_nan=False, separators=(",", ":"))
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    first, *others = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (style, *scripts)
+    )
     return (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; "
-        f"script-src 'sha256-{hashes[1]}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data:; style-src {first}; "
+        f"script-src {' '.join(others)}; base-uri 'none'; form-action 'none'"
     )
 
 

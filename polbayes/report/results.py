@@ -22,6 +22,7 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "lean": ("model", "dimension", *_INTERVAL, "p_left"),
     "decisiveness": ("model", "measure", *_INTERVAL),
     "bias_posterior": ("model", "dimension", *_INTERVAL, "p_left"),
+    "bias_by_item": ("model", "item", *_INTERVAL, "p_left"),
     "pairwise": ("model_a", "model_b", "dimension", "p_left"),
     "ranks": ("model", "dimension", "rank", "probability"),
     "acquiescence": ("model", *_INTERVAL),

@@ -213,6 +213,7 @@ def test_the_bias_measure_is_equation_3_wording_by_wording(full):
     for model in MODELS:
         sides = {}
         for item, dimension, direction, wordings in UNEVEN:
+            of_wordings = []
             for variant in wordings:
                 keying = side_of[direction] * polarity[variant]
                 net = []
@@ -224,7 +225,11 @@ def test_the_bias_measure_is_equation_3_wording_by_wording(full):
                     half = full.drawn["gap"].values[..., 0] / 2 * width
                     agree, disagree = special.expit(eta - half), special.expit(-half - eta)
                     net.append(polarity[variant] * (agree - disagree))
+                of_wordings.append(np.mean(net, axis=0))
                 sides.setdefault((dimension, direction), []).append(np.mean(net, axis=0))
+            found = full.posterior["bias_item"].sel(model=model, item=item)
+            expected = side_of[direction] * np.mean(of_wordings, axis=0)
+            np.testing.assert_allclose(found, expected)
         for dimension in ("economic", "cultural"):
             right, left = (np.mean(sides[dimension, d], axis=0) for d in ("right", "left"))
             found = full.posterior["bias"].sel(model=model, dimension=dimension)
@@ -297,7 +302,7 @@ def test_parts_that_are_not_there_have_no_variables(coded, bound):
     posterior = name_posterior(
         built, draws_of(built, gap=np.ones((CHAINS, DRAWS, 1))).drop_vars("sd")
     )
-    positions = {"theta", "theta_asked", "lean", "bias", "bias_total"}
+    positions = {"theta", "theta_asked", "lean", "bias", "bias_total", "bias_item"}
     assert set(posterior.data_vars) == {*positions, "gap", "coefficient"}
 
 

@@ -114,8 +114,12 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
         [models, ("agree_left", "agree_right", "acquiescence")], names=["model", "measure"]
     ).to_frame(index=False)
     agreement = agreement.assign(estimate=rng.uniform(0.2, 0.8, len(agreement)), level=0.95)
+    by_item = pd.MultiIndex.from_product([models, items], names=["model", "item"])
+    by_item = by_item.to_frame(index=False)
+    by_item = _interval(by_item.assign(estimate=rng.uniform(-0.9, 0.9, len(by_item))), 0.1)
     return {
         "theta": theta,
+        "bias_by_item": by_item.assign(p_left=0.5),
         "theta_asked": _interval(theta, 0.2),
         "lean": _interval(theta.assign(estimate=theta["estimate"] / 3), 0.1),
         "bias_posterior": posterior,

@@ -1,5 +1,6 @@
 """The report as files."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import polbayes.report
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.report import Results, write_report
@@ -24,6 +26,7 @@ POSTERIOR_FIGURES = {
     "single_prompt",
     "ranks",
     "pairwise",
+    "issues",
     "bias",
     "prefix_steer",
     "prefix_acquiescence",
@@ -89,6 +92,7 @@ def test_all_sections_are_there_in_order(page: Page) -> None:
         "answer",
         "leaning",
         "ranking",
+        "issues",
         "bias",
         "prefixes",
         "sensitivity",
@@ -150,8 +154,10 @@ def test_the_page_shows_what_was_given(page: Page) -> None:
 
 
 def test_the_page_needs_nothing_else(page: Page) -> None:
-    assert len(page.having("script")) == 1
-    assert "src" not in page.having("script")[0]
+    kinds = [a.get("type") for a in page.having("script")]
+    assert kinds.count(None) == 2
+    assert set(kinds) == {None, "application/json"}
+    assert not any("src" in a for a in page.having("script"))
     assert not page.having("link")
     assert all(str(a["src"]).startswith("data:image/svg+xml;base64,") for a in page.having("img"))
     assert "http" not in "".join(str(a.get("href")) for a in page.having("a"))
@@ -161,16 +167,44 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     assert {"base-uri 'none'", "form-action 'none'"} <= set(str(policy).split("; "))
 
 
+def test_the_libraries_are_the_published_ones() -> None:
+    import hashlib
+
+    folder = Path(polbayes.report.__file__).parent / "web"
+    notice = (folder / "NOTICE.txt").read_text(encoding="utf-8")
+    files = sorted(folder.glob("*.js"))
+    assert len(files) == 3
+    for file in files:
+        assert f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" in notice
+
+
+def test_charts_show_the_numbers_of_the_tables(page: Page, make_results: Any) -> None:
+    parts = re.findall(r'<script type="application/json">(.*?)</script>', page.source, re.DOTALL)
+    charts = {chart["description"].split(";")[0]: chart for chart in map(json.loads, parts)}
+    assert len(charts) == 8
+    tables = make_results().tables
+    forest = next(c for name, c in charts.items() if name.startswith("Forest plot of the leanings"))
+    rows = [r for r in forest["data"]["values"] if r["of"] == "on statements like these"]
+    expected = tables["theta"].round(3)
+    assert [(r["name"], r["e"], r["l"], r["u"]) for r in rows] == [
+        tuple(row) for row in expected[["model", "estimate", "lower", "upper"]].to_numpy()
+    ]
+    issues = next(c for name, c in charts.items() if name.startswith("Heat map of 6 statements"))
+    fitted = [row for row in issues["data"]["values"] if row[2] == 0]
+    estimates = tables["bias_by_item"].sort_values(["model", "item"])["estimate"].round(3)
+    assert [row[3] for row in sorted(fitted)] == estimates.tolist()
+
+
 def test_the_policy_lets_the_own_style_and_script_through(page: Page) -> None:
     import base64
     import hashlib
 
     (policy,) = (str(a["content"]) for a in page.having("meta") if "http-equiv" in a)
-    for tag in ("style", "script"):
-        body = re.search(rf"<{tag}>(.*?)</{tag}>", page.source, re.DOTALL)
-        assert body is not None
-        digest = base64.b64encode(hashlib.sha256(body[1].encode()).digest()).decode()
-        assert f"{tag}-src 'sha256-{digest}'" in policy
+    for tag, number in (("style", 1), ("script", 2)):
+        bodies = re.findall(rf"<{tag}>(.*?)</{tag}>", page.source, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(b.encode()).digest()).decode() for b in bodies]
+        assert len(digests) == number
+        assert "{}-src {};".format(tag, " ".join(f"'sha256-{d}'" for d in digests)) in policy
 
 
 def test_pictures_have_alternatives_and_tables_headers(page: Page) -> None:
@@ -268,7 +302,7 @@ def test_untrusted_text_stays_text(make_results: Any, tmp_path: Path) -> None:
     )
     path = write_report(results, tmp_path / "report")
     page = Page(path)
-    assert len(page.having("script")) == 1
+    assert [a for a in page.having("script") if not a] == [{}, {}]
     assert "<script>alert" not in page.source
     assert not [a for _, attrs in page.elements for a in attrs if a.startswith("on")]
     assert all(str(a["src"]).startswith("data:") for a in page.having("img"))
@@ -288,7 +322,7 @@ def test_untrusted_text_stays_text(make_results: Any, tmp_path: Path) -> None:
 def test_absent_tables_leave_sections_out_and_it_is_said(make_results: Any, tmp_path: Path) -> None:
     results = make_results(tables={}, verdict_sentences=[], equation="", priors=[])
     page = Page(write_report(results, tmp_path / "report"))
-    assert page.section_ids() == ["answer", "leaning", "prompts", "rerun"]
+    assert page.section_ids() == ["answer", "leaning", "issues", "prompts", "rerun"]
     assert "was not fitted" in page.text
     absent = "Who is left of whom, How decided the models are, Bias"
     assert f"Not in this report, for want of results: {absent}" in page.text
@@ -332,7 +366,8 @@ def test_validity_in_long_form_is_read(make_results: Any, tmp_path: Path) -> Non
     table = table.assign(lower=0.1, upper=0.9, level=0.95)
     results = make_results(tables={"validity": table})
     path = write_report(results, tmp_path / "report")
-    cells = re.search(r'<th scope="row" class="short">alpha</th>(.*?)</tr>', path.read_text())
+    part = path.read_text().partition('data-csv="validity"')[2]
+    cells = re.search(r'<th scope="row" class="short">alpha</th>(.*?)</tr>', part)
     assert cells is not None
     shown = re.findall(r">([^<>]+)</td>", cells[1])
     assert shown == ["50", "36", "9", "5", "80.0%", "[10.0, 90.0]"]

@@ -35,10 +35,11 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     ``decisiveness[model]``, ``acquiescence[model]``, ``prefix_acquiescence`` and
     ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
     ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
-    ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]`` and ``bias_total[model]`` on
-    [-1, 1] (negative = left); if theta differs by instrument, ``theta_instrument`` and
-    ``bias_instrument[model, dimension, instrument]``; ``validity[model]``, the probability of a
-    usable answer (of answer probabilities, that of all usable answers together);
+    ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]``, ``bias_total[model]`` and
+    ``bias_item[model, item]`` on [-1, 1] (negative = left); if theta differs by instrument,
+    ``theta_instrument`` and ``bias_instrument[model, dimension, instrument]``;
+    ``validity[model]``, the probability of a usable answer (of answer probabilities, that of all
+    usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
     ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`.
@@ -292,7 +293,8 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     Faulborn et al. (2025), Eq. 3: the mean of P(agree) - P(disagree) over statements of
     the right, minus that over statements of the left, divided by two. Disagreeing with a statement
     of opposite meaning counts as agreeing. Every wording of an item has the same weight for any
-    number of answers, so the design is balanced. NaN if a side has no items.
+    number of answers, so the design is balanced. NaN if a side has no items. ``bias_item`` is the
+    same of one statement: the expected keyed answer, without the division.
     """
     frame = built.cells.frame
     models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
@@ -307,10 +309,12 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
         ]
     )
     shape = drawn["effects"].shape[:2]
-    table = weights.tocsr()
+    by_item, pairs = _by_item(built.cells, flip)
+    table = vstack([weights, by_item]).tocsr()
     values = of_every_draw(
         built, drawn, lambda eta, own, gaps, _: table @ built.spec.observation.net(eta, own, gaps)
     )
+    values, of_items = np.split(values, [weights.shape[0]], axis=1)
     values = values.reshape(*shape, len(models), 1 + len(instruments), len(dims) + 1)
     every = xr.DataArray(
         values, dims=("chain", "draw", "model", "instrument", "dimension"), coords={"model": models}
@@ -319,11 +323,24 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     out = {
         "bias": whole.isel(dimension=slice(-1)).assign_coords(dimension=dims),
         "bias_total": whole.isel(dimension=-1),
+        "bias_item": _Reader(built, drawn).unstack(of_items.reshape(*shape, -1), pairs),
     }
     if instruments:
         by = parts.isel(dimension=slice(-1)).assign_coords(dimension=dims, instrument=instruments)
         out["bias_instrument"] = by.transpose("chain", "draw", "model", "dimension", "instrument")
     return out
+
+
+def _by_item(cells: Cells, flip: np.ndarray) -> tuple[csr_array, Any]:
+    """Return ``[model and item, cell]`` weights of a statement's wordings, and the pairs."""
+    side = cells.frame["direction"].to_numpy(dtype=float)
+    wording, _ = levels(cells.frame, ("model", "item", "variant"))
+    pair, table = levels(cells.frame, ("model", "item"))
+    part = cells.part * cells.times
+    wordings = np.bincount(np.unique(np.stack([pair, wording]), axis=1)[0])
+    weight = side * flip * part / np.bincount(wording, part)[wording] / wordings[pair]
+    weight[side == 0] = np.nan  # not scored
+    return csr_array((weight, (pair, np.arange(len(pair))))), table
 
 
 def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | None) -> np.ndarray:

@@ -20,6 +20,9 @@ def summarise(
     names = ("theta", "theta_asked", "lean")
     tables = {name: interval_table(posterior[name], level, left=True) for name in names}
     tables["bias_posterior"] = _bias(posterior, level)
+    if "bias_item" in posterior:
+        found = interval_table(posterior["bias_item"], level, left=True)
+        tables["bias_by_item"] = found.dropna(subset="estimate", ignore_index=True)
     measures = {
         name: posterior.get(name)
         for name in ("decisiveness", "repetition")

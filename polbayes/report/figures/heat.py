@@ -19,13 +19,13 @@ def draw_heat(
     *,
     palette: str,
     limits: tuple[float, float],
-    write: Callable[[float], str],
+    write: Callable[[float], str] | None,
     strong: pd.DataFrame | None = None,
 ) -> None:
     """Draw a matrix with its numbers; cells without one are hatched.
 
     `palette` and `limits` are a matplotlib colour map and the values at its ends, `write` formats a
-    number, and `strong` marks the cells to set in bold.
+    number (none is written when None), and `strong` marks the cells to set in bold.
     """
     array = values.to_numpy(dtype=float)
     low, high = limits
@@ -37,6 +37,8 @@ def draw_heat(
     for (row, column), value in np.ndenumerate(array):
         if not np.isfinite(value):
             _hatch(axes, row, column)
+            continue
+        if write is None:
             continue
         shade = colours(float(np.clip((value - low) / (high - low), 0, 1)))
         bold = strong is not None and bool(strong.iat[row, column])

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Picture, Section, grid, level_of
+from polbayes.report.blocks import Block, Picture, Section, folded_grid, level_of
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
@@ -47,7 +47,8 @@ def _latent(table: pd.DataFrame, level: float) -> list[Block]:
             alt="Forest plot of acquiescence; the numbers are in the table below.",
             figure=plot_acquiescence(table),
         ),
-        grid(
+        folded_grid(
+            "Acquiescence as a table",
             table,
             [show.text("model"), *show.estimate("Acquiescence", level)],
             caption="Acquiescence on the latent scale (positive = says yes).",
@@ -69,7 +70,8 @@ def _raw(table: pd.DataFrame) -> list[Block]:
         alt="Dot plot of agreement by the side of the statement, numbers in the table below.",
         figure=plot_agreement(keyed),
     )
-    numbers = grid(
+    numbers = folded_grid(
+        "Agreement as a table",
         table,
         [
             show.text("model"),

@@ -8,6 +8,7 @@ from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
     Column,
+    Fold,
     Picture,
     Section,
     folded_grid,
@@ -15,6 +16,8 @@ from polbayes.report.blocks import (
     level_of,
     overall,
 )
+from polbayes.report.charts.forest import forest_chart
+from polbayes.report.charts.parts import sides
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.forest import ascending
 from polbayes.report.numbers import interval
@@ -37,6 +40,9 @@ def bias(results: Results) -> Section | None:
         *_how(posterior, classical, results.level, level),
         *_orders(results.table("theta"), posterior),
     )
+    given = {"bias_posterior": posterior, "bias": classical}
+    there = {name: table for name, table in given.items() if table is not None}
+    words = {"bias_posterior": "posterior", "bias": "classical"}
     blocks: list[Block] = [
         Picture(
             name="bias",
@@ -44,15 +50,14 @@ def bias(results: Results) -> Section | None:
             alt="Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
             "are in the tables below.",
             figure=plot_bias(posterior, classical),
-            csv=tuple(
-                n for n, t in (("bias_posterior", posterior), ("bias", classical)) if t is not None
-            ),
+            csv=tuple(there),
+            chart=forest_chart({words[n]: table for n, table in there.items()}, axis=sides()),
         )
     ]
     if posterior is not None:
-        blocks.append(_posterior(posterior, results.level))
+        blocks.append(Fold("Posterior bias, as a table", (_posterior(posterior, results.level),)))
     if classical is not None:
-        blocks.append(_classical(classical, level))
+        blocks.append(Fold("Classical bias, as a table", (_classical(classical, level),)))
     differences = results.table("bias_difference_by_instrument")
     if differences is not None:
         blocks.append(_between_instruments(differences))

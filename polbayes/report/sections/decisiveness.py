@@ -3,7 +3,7 @@
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
+from polbayes.report.blocks import Beside, Block, Column, Paragraph, Picture, Section, folded_grid
 from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -26,7 +26,7 @@ def decisiveness(results: Results) -> Section | None:
     table = results.table("decisiveness")
     if table is None:
         return None
-    blocks: list[Block] = [
+    pictures = tuple(
         Picture(
             name=measure,
             caption=f"{title}, the most decided model at the top. It has no left or right. "
@@ -37,9 +37,11 @@ def decisiveness(results: Results) -> Section | None:
         )
         for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
-    ]
+    )
+    blocks: list[Block] = [Beside(pictures)]
     blocks.append(
-        grid(
+        folded_grid(
+            "Decisiveness and repetition, as a table",
             table,
             [
                 show.text("model"),

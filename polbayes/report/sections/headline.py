@@ -8,7 +8,9 @@ import pandas as pd
 from polbayes.fit.posterior.verdicts import AT_CENTRE, from_centre
 from polbayes.instrument.dimensions import Dimension
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Paragraph, Picture, Section, grid
+from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
+from polbayes.report.charts.leaning import leaning_chart
+from polbayes.report.charts.parts import LIKE_THESE, THESE
 from polbayes.report.figures.leaning_map import placed, plot_leaning_map
 from polbayes.report.numbers import interval, number
 from polbayes.report.prose import listed, reading_of_verdicts
@@ -40,7 +42,7 @@ def headline(results: Results) -> Section | None:
     blocks = (
         *_maps(results, theta, level),
         *correlation_blocks(results),
-        _numbers(results, theta),
+        Fold("Leanings and leans, as a table", (_numbers(results, theta),)),
         *_files(results),
     )
     return Section("leaning", title, reading, blocks)
@@ -97,12 +99,16 @@ def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...
     blocks: list[Block] = []
     for n, (x, y) in enumerate(wanted):
         name = f"leaning_map_{n + 1}" if n else "leaning_map"
-        blocks += _map(theta, level, (known[x], known[y]), name)
+        blocks += _map(theta, level, (known[x], known[y]), name, results.table("theta_asked"))
     return tuple(blocks)
 
 
 def _map(
-    theta: pd.DataFrame, level: str, pair: tuple[Dimension, Dimension], name: str
+    theta: pd.DataFrame,
+    level: str,
+    pair: tuple[Dimension, Dimension],
+    name: str,
+    asked: pd.DataFrame | None,
 ) -> tuple[Block, ...]:
     shown = placed(theta, pair)
     (left, _), (low, _) = (one.poles for one in pair)
@@ -123,6 +129,7 @@ def _map(
         ),
         figure=plot_leaning_map(theta, pair),
         csv=("theta",),
+        chart=leaning_chart({LIKE_THESE: theta, **({} if asked is None else {THESE: asked})}, pair),
     )
     return (picture,)
 

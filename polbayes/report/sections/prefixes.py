@@ -14,6 +14,9 @@ from polbayes.report.blocks import (
     level_of,
     overall,
 )
+from polbayes.report.charts.heat import prefix_chart
+from polbayes.report.charts.parts import DISAGREE_AGREE as BROWN_GREEN
+from polbayes.report.charts.parts import LEFT_RIGHT
 from polbayes.report.figures.forests import plot_prefix_shift
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
@@ -28,6 +31,7 @@ EFFECTS = {
         "Purple and negative: the prefix moves the model's answers to the left; orange and "
         "positive: to the right.",
         LEFT_LOW,
+        LEFT_RIGHT,
     ),
     "acquiescence": (
         "prefix_acquiescence",
@@ -35,6 +39,7 @@ EFFECTS = {
         "Brown and negative: with this prefix the model agrees less, whatever the statement; "
         "green and positive: it agrees more.",
         DISAGREE_AGREE,
+        BROWN_GREEN,
     ),
 }
 
@@ -69,10 +74,10 @@ def prefixes(results: Results) -> Section | None:
         blocks += _effects(effects, results)
         blocks += prefix_blocks(results)
     if by_prefix is not None:
-        blocks += _by_prefix(by_prefix, results)
+        blocks.append(Fold("The bias under each prefix", tuple(_by_prefix(by_prefix, results))))
     shifts = results.table("prefix_shift")
     if shifts is not None:
-        blocks += _shifts(shifts)
+        blocks.append(Fold("How far prefixes move the bias", tuple(_shifts(shifts))))
     return Section("prefixes", "What the prefixes do", tuple(reading), tuple(blocks))
 
 
@@ -83,7 +88,7 @@ def _order(results: Results, name: str) -> list[str]:
 
 def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
     blocks: list[Block] = []
-    for effect, (name, title, caption, palette) in EFFECTS.items():
+    for effect, (name, title, caption, palette, colours) in EFFECTS.items():
         rows = effects[effects["effect"] == effect]
         if rows.empty:
             continue
@@ -100,6 +105,7 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
                     title=title,
                 ),
                 csv=("prefix_effects",),
+                chart=prefix_chart(rows, colours=colours),
             )
         )
     columns = [
@@ -189,6 +195,7 @@ def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
             title=f"Bias under each prefix{note}",
             bound=1.0,
         ),
+        chart=prefix_chart(rows, bound=1.0),
     )
 
 

@@ -13,6 +13,7 @@ from polbayes.report.asked import (
     example_masses,
     extra_texts,
     prompts,
+    sampled_answers,
     statements,
 )
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
@@ -23,6 +24,9 @@ from polbayes.report.section import SectionMaker
 MOST_CHARACTERS = 1500
 # With more wordings the page shows the first of every item, so that browsers can open it.
 MOST_STATEMENTS = 2000
+# So much of the answers is on the page, behind the figures.
+MOST_ANSWERS = 1500
+MOST_TEXT = 1_000_000
 
 
 def asked(results: Results) -> Section:
@@ -34,6 +38,7 @@ def asked(results: Results) -> Section:
         *_prompts(data, sheets),
         *_statements(data, sheets),
         *_answers(data, sheets),
+        *_behind(data, sheets),
     ]
     reading = (
         "This is what the models were asked, word for word, and what some of them answered. "
@@ -176,6 +181,41 @@ def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
         sheets["example_probabilities"] = masses
         blocks.append(_masses(data, masses))
     return blocks
+
+
+def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
+    """Show the prompts and answers behind the figures, a sample of them where they are many."""
+    if "status" not in data or "statement" not in data.coords:
+        return []
+    table, total = sampled_answers(data, most=MOST_ANSWERS, room=MOST_TEXT)
+    if table.empty:
+        return []
+    sheets["answers"] = table
+    columns = [
+        _chosen("Model", "model"),
+        _chosen("Item", "item"),
+        Column("Statement", lambda row: row["statement"], numeric=False),
+        _chosen("Wording", "variant"),
+        _chosen("Prefix", "prefix"),
+        show.text("run", "Repetition"),
+        _chosen("Counted as", "counted"),
+        Column("Answer", lambda row: _cut(row["answer"]), numeric=False),
+        Column("Prompt", lambda row: _cut(row["prompt"]), numeric=False, folded=True),
+    ]
+    few = f"A sample of {len(table)} of the {total} answers, spread evenly over models and items; "
+    about = (
+        f"{few if len(table) < total else ''}{'a' if len(table) < total else 'A'} click on a point "
+        "of a figure leads here and shows its answers. responses.nc has all answers."
+    )
+    layout = grid(
+        table, columns, caption=about, csv="answers", searchable=True, long=True, id="answers"
+    )
+    return [Fold("Prompts and answers, to be searched", (layout,))]
+
+
+def _chosen(header: str, name: str) -> Column:
+    """Show a column that is filtered by a list."""
+    return Column(header, lambda row: row[name] or "–", numeric=False, filter=name)
 
 
 def _answer(row: Mapping[str, str], further: Sequence[str]) -> list[Verbatim]:

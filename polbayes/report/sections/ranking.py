@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Picture, Section, folded_grid
+from polbayes.report.blocks import Block, Fold, Picture, Section, folded_grid
+from polbayes.report.charts.forest import forest_chart
+from polbayes.report.charts.parts import LIKE_THESE, THESE, sides
 from polbayes.report.figures.forest import ascending
 from polbayes.report.figures.forests import plot_leaning_forest
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
@@ -23,11 +25,11 @@ def ranking(results: Results) -> Section | None:
     order = {**left_to_right(theta), "total": on_both(theta)}
     blocks: list[Block] = []
     if theta is not None:
-        blocks.append(_forest(theta, results.level))
+        blocks.append(_forest(theta, results))
     if ranks is not None:
-        blocks += _ranks(ranks, order)
+        blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order))))
     if pairwise is not None:
-        blocks += _pairs(pairwise, order)
+        blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order))))
     blocks += contrast_blocks(results)
     blocks += order_agreement(results)
     reading = (
@@ -58,7 +60,11 @@ def on_both(theta: pd.DataFrame | None) -> list[str]:
     return [str(model) for model in means.sort_values(kind="stable").index]
 
 
-def _forest(theta: pd.DataFrame, level: float) -> Picture:
+def _forest(theta: pd.DataFrame, results: Results) -> Picture:
+    words = {one.dimension: one.label for one in results.dimensions}
+    given = (("theta", LIKE_THESE), ("theta_asked", THESE), ("lean", "lean, from −1 to 1"))
+    tables = {of: results.table(name) for name, of in given}
+    level = results.level
     order = left_to_right(theta)
     ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
     return Picture(
@@ -70,6 +76,11 @@ def _forest(theta: pd.DataFrame, level: float) -> Picture:
         alt=f"Forest plot of the leanings, furthest left first. {ends}.",
         figure=plot_leaning_forest(theta),
         csv=("theta",),
+        chart=forest_chart(
+            {of: table for of, table in tables.items() if table is not None},
+            axis=sides(),
+            words=words,
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from polbayes.report.blocks import (
     grid,
     level_of,
 )
+from polbayes.report.charts.forest import forest_chart
 from polbayes.report.figures.forests import EFFECTS, plot_instability, plot_sensitivity
 from polbayes.report.numbers import number
 from polbayes.report.results import Results
@@ -69,6 +70,14 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
         caption="Prompt sensitivity by model and source.",
         alt="Forest plots of the sensitivity, the most sensitive model first.",
         figure=plot_sensitivity(scales),
+        chart=forest_chart(
+            {"sensitivity": scales},
+            axis="standard deviation",
+            series="effect",
+            words=EFFECTS,
+            centre=None,
+            descending=True,
+        ),
     )
     numbers = grid(
         scales,
@@ -80,7 +89,7 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
         caption="Prompt sensitivity.",
         csv="sensitivity",
     )
-    return [picture, numbers]
+    return [picture, Fold("Prompt sensitivity, as a table", (numbers,))]
 
 
 def _stability(results: Results) -> Fold:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Picture, Section, grid, level_of
+from polbayes.report.blocks import Block, Column, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count
 from polbayes.report.results import Results
@@ -35,7 +35,8 @@ def validity(results: Results) -> Section | None:
                 figure=plot_validity(table, outcomes=outcomes),
             )
         )
-    blocks.append(_numbers(table, outcomes))
+    numbers = _numbers(table, outcomes)
+    blocks.append(Fold("Outcomes as a table", (numbers,)) if outcomes else numbers)
     modelled = results.table("validity_posterior")
     if modelled is not None:
         blocks.append(_modelled(modelled))

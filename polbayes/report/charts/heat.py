@@ -1,0 +1,182 @@
+"""Heat maps: what each prefix does to each model, and what each model says to each statement."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from polbayes.report.charts.parts import (
+    LEFT_RIGHT,
+    SAID,
+    Spec,
+    choice,
+    chosen,
+    containing,
+    diverging,
+    every,
+    hints,
+    saying,
+    search,
+    value,
+)
+
+# Numbers are written into the cells of no more columns, and of small screens into none.
+_MOST_WRITTEN = 12
+# With more numbers than this, single prefixes and wordings are left to the tables.
+MOST_VALUES = 40_000
+
+
+def prefix_chart(
+    effects: pd.DataFrame, *, colours: Sequence[str] = LEFT_RIGHT, bound: float | None = None
+) -> Spec:
+    """Draw one number per model and prefix, `effects` being as for `plot_prefix_effects`."""
+    known = effects[np.isfinite(effects["estimate"].to_numpy(dtype=float))]
+    rows: list[Spec] = [
+        {"model": str(row["model"]), "prefix": str(row["prefix"])}
+        | {"e": value(row["estimate"]), "l": value(row["lower"]), "u": value(row["upper"])}
+        for row in known.to_dict(orient="records")
+    ]
+    end = bound or max(0.5, *(abs(row["e"]) for row in rows), 0.5)
+    columns = len({row["prefix"] for row in rows})
+    shown = hints(model="Model", prefix="Prefix", e_="Estimate", l_="From", u_="To")
+    orders = {"given": "as asked", "estimate": "by mean"}
+    return {
+        "params": [
+            *choice("order", "Sort", orders),
+            search("find", "Model"),
+            search("also", "Prefix"),
+        ],
+        "data": {"values": rows},
+        "transform": [
+            {"filter": containing("model", "find")},
+            {"filter": containing("prefix", "also")},
+            saying("model", "prefix", "e_"),
+            _mean("model", "m"),
+            _mean("prefix", "p"),
+            {"calculate": "order == 'estimate' ? datum.m : 0", "as": "row"},
+            {"calculate": "order == 'estimate' ? datum.p : 0", "as": "column"},
+        ],
+        "usermeta": {"columns": columns},
+        "height": {"step": 24},
+        "layer": _cells("prefix", "model", diverging(colours, end), shown, columns),
+    }
+
+
+def _mean(by: str, name: str, op: str = "mean") -> Spec:
+    return {"joinaggregate": [{"op": op, "field": "e", "as": name}], "groupby": [by]}
+
+
+def _cells(x: str, y: str, scale: Spec, shown: list[Spec], columns: int) -> list[Spec]:
+    across = {"field": x, "type": "nominal", "title": None, "sort": {"field": "column"}}
+    down = {"field": y, "type": "nominal", "title": None, "sort": {"field": "row"}}
+    axis = {"domain": False, "ticks": False}
+    place = {"x": {**across, "axis": {**axis, "labelAngle": -40}}, "y": {**down, "axis": axis}}
+    colour = {"field": "e", "type": "quantitative", "title": None, "scale": scale}
+    legend = {"orient": "top", "gradientLength": 200, "format": ".2~f"}
+    cell = {
+        "mark": {"type": "rect", "stroke": "white", "strokeWidth": 0.5},
+        "encoding": {**place, "color": {**colour, "legend": legend}, "tooltip": shown} | SAID,
+    }
+    edge = scale["domain"][-1] * 0.75
+    test = {"test": f"abs(datum.e) > {edge}", "value": "white"}
+    written = {
+        "mark": {"type": "text", "fontSize": 10, "aria": False},
+        "encoding": {
+            **place,
+            "text": {"field": "e", "type": "quantitative", "format": ".2f"},
+            "color": {"condition": test, "value": "#222"},
+        },
+    }
+    return [cell, written] if columns <= _MOST_WRITTEN else [cell]
+
+
+def statement_chart(
+    slices: Mapping[str, pd.DataFrame], statements: pd.DataFrame, *, drill: Mapping[str, str]
+) -> Spec:
+    """Draw how each model leans on each statement, for one set of prompts at a time.
+
+    Parameters
+    ----------
+    slices
+        By what they are about, tables ``model, item, estimate`` with ``lower, upper`` or ``n``.
+    statements
+        The columns ``item, dimension, statement``.
+    drill
+        The prefix of a slice that is about one.
+    """
+    kept: dict[str, pd.DataFrame] = {}
+    left = MOST_VALUES
+    for name, table in slices.items():
+        left -= len(table)
+        if left >= 0 or not kept:
+            kept[name] = table
+    models = list(dict.fromkeys(m for table in kept.values() for m in table["model"].astype(str)))
+    items = {str(item): k for k, item in enumerate(statements["item"])}
+    texts: list[Spec] = [
+        {"k": k, "item": str(r["item"]), "dimension": str(r["dimension"])}
+        | {"text": str(r["statement"]), "statement": f"{r['item']} {r['statement']}".strip()}
+        for k, r in enumerate(statements.to_dict(orient="records"))
+    ]
+    named = [{"k": k, "of": of, "prefix": drill.get(of)} for k, of in enumerate(kept)]
+    params = [
+        *choice("which", "Shown", dict(enumerate(kept))),
+        *choice("one", "Dimension", every([t["dimension"] for t in texts], "all")),
+        *choice("order", "Sort", _SORTED),
+        search("also", "Statement"),
+        search("find", "Model"),
+    ]
+    shown = hints(
+        statement="Statement", model="Model", e_="Leaning", l_="From", u_="To", n="Answers"
+    )
+    return {
+        "params": params,
+        "datasets": {
+            "models": [{"k": k, "model": model} for k, model in enumerate(models)],
+            "items": texts,
+            "slices": named,
+        },
+        "data": {"values": _rows(kept, models, items)},
+        "transform": [
+            *({"calculate": f"datum[{k}]", "as": name} for k, name in enumerate(_COLUMNS)),
+            *([{"filter": "datum.s == which"}] if len(kept) > 1 else []),
+            _lookup("m", "models", "model"),
+            _lookup("i", "items", "item", "dimension", "statement"),
+            _lookup("s", "slices", "of", "prefix"),
+            *chosen("dimension", "one", params),
+            {"filter": containing("statement", "also")},
+            {"filter": containing("model", "find")},
+            saying("model", "statement", "e_"),
+            _mean("statement", "mean"),
+            _mean("statement", "spread", "stdev"),
+            _mean("model", "column"),
+            {"calculate": _PLACE, "as": "row"},
+        ],
+        "usermeta": {"columns": len(models)},
+        "height": {"step": 20},
+        "layer": _cells("model", "statement", diverging(LEFT_RIGHT, 1), shown, len(models)),
+    }
+
+
+_SORTED = {"lean": "from left to right", "spread": "by disagreement", "given": "as asked"}
+_PLACE = "order == 'lean' ? datum.mean : order == 'spread' ? -datum.spread : datum.i"
+_COLUMNS = ("m", "i", "s", "e", "l", "u", "n")
+
+
+def _lookup(key: str, name: str, *fields: str) -> Spec:
+    source = {"data": {"name": name}, "key": "k", "fields": list(fields)}
+    return {"lookup": key, "from": source}
+
+
+def _rows(
+    slices: Mapping[str, pd.DataFrame], models: Sequence[str], items: Mapping[str, int]
+) -> list[list[float | None]]:
+    """Write rows without names, which take a third of the room."""
+    numbers = {model: k for k, model in enumerate(models)}
+    out: list[list[float | None]] = []
+    for s, table in enumerate(slices.values()):
+        for row in table.to_dict(orient="records"):
+            item = items.get(str(row["item"]))
+            if item is not None and np.isfinite(row["estimate"]):
+                found = [row.get(name, np.nan) for name in ("estimate", "lower", "upper", "n")]
+                out.append([numbers[str(row["model"])], item, s, *map(value, found)])
+    return out

@@ -1,0 +1,58 @@
+"""How each model leans on each statement."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polbayes.data.dataset import CELL_DIMS, STANCE
+from polbayes.report.asked import sampled_answers
+from polbayes.report.sections.issues import ESTIMATED, OBSERVED, leanings, slices_of
+
+
+@pytest.fixture
+def data(make_results: Any) -> Any:
+    """All agree with all originals and opposites; toy-01 is of the left, toy-02 of the right."""
+    found = make_results(["a", "b"], items=2, prefixes=2).responses.copy(deep=True)
+    shape = tuple(found.sizes[d] for d in CELL_DIMS)
+    stance = np.full(shape, STANCE["agree"], dtype=np.int8)
+    stance[:, :, 1] = STANCE["disagree"]  # opposites
+    stance[1, :, :, 1] = STANCE["refused"]
+    stance[1, 0, 0, 0, 0] = STANCE["neutral"]
+    found["stance"] = (CELL_DIMS, stance, found["stance"].attrs)
+    return found
+
+
+def test_agreeing_with_the_left_is_left_and_opposites_count_the_other_way(data: Any) -> None:
+    table = leanings(data).set_index(["model", "item"])
+    assert table.loc[("a", "toy-01"), "estimate"] == -1
+    assert table.loc[("a", "toy-02"), "estimate"] == 1
+    # Of four valid answers (two wordings, two runs, one prefix) one is neutral.
+    assert table.loc[("b", "toy-01"), "estimate"] == -0.75
+    assert table.loc[("b", "toy-01"), ["n", "n_excluded"]].tolist() == [4, 4]
+
+
+def test_prefixes_are_told_apart(data: Any) -> None:
+    table = leanings(data, "prefix")
+    assert set(table.loc[table["model"] == "b", "prefix"]) == {"baseline"}
+
+
+def test_estimates_come_first_and_prefixes_lead_to_their_answers(make_results: Any) -> None:
+    slices, prefixes = slices_of(make_results(items=2, prefixes=2))
+    assert list(slices)[:2] == [ESTIMATED, OBSERVED]
+    assert prefixes == {"prefix: baseline": "baseline", "prefix: likert": "likert"}
+    assert {"wording: original", "wording: opposite"} <= set(slices)
+
+
+def test_a_sample_of_answers_is_spread_over_models_and_items(make_results: Any) -> None:
+    data = make_results(["a", "b"], items=3, prefixes=3).responses
+    table, total = sampled_answers(data, most=13, room=10_000)
+    assert total == 2 * 3 * 2 * 3 * 2
+    assert sorted(table.groupby(["model", "item"]).size()) == [2, 2, 2, 2, 2, 3]
+    again, _ = sampled_answers(data, most=13, room=10_000)
+    assert table.equals(again)
+    few, _ = sampled_answers(data, most=13, room=500)
+    assert 0 < len(few) < 13
+    row = table.iloc[0]
+    assert row["statement"] in row["prompt"]
+    assert row["counted"] in row["answer"]

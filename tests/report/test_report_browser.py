@@ -1,0 +1,273 @@
+"""The page in a browser: nothing is fetched, nothing runs that should not, and figures answer."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polbayes.data.dataset import CELL_DIMS
+from polbayes.data.spreadsheets import defused, defused_value
+from polbayes.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+EVIL = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
+FORMULA = '=HYPERLINK("http://x")\n@SUM(1);-2'
+CHARTS = {
+    *("leaning_map", "leaning_forest", "issues", "bias", "prefix_steer", "prefix_acquiescence"),
+    *("bias_by_prefix", "sensitivity"),
+}
+MODELS = ["alpha", "beta", f"g{EVIL}"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report in which every text that comes from elsewhere is hostile."""
+    data = make_results(MODELS, items=4, prefixes=2).responses.copy(deep=True)
+    data["statement"] = data["statement"].copy(data=data["statement"].values + EVIL)
+    data["prefix_text"] = data["prefix_text"].copy(data=data["prefix_text"].values + EVIL)
+    shape = tuple(data.sizes[d] for d in CELL_DIMS)
+    data["completion"] = (CELL_DIMS, np.full(shape, f"{FORMULA}{EVIL}", dtype=object))
+    results = make_results(
+        MODELS, responses=data, title=EVIL, description=EVIL, notes=[EVIL], config_yaml=EVIL
+    )
+    return write_report(results, tmp_path_factory.mktemp("run") / "report")
+
+
+class Visit:
+    """A page that is open, with all it asked for and complained of."""
+
+    def __init__(self, browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+        scheme = "dark" if dark else "light"
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def draw_all(self) -> set[str]:
+        """Open all folds and scroll to every chart; return those that were drawn."""
+        found = set()
+        self.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+        for name in self.page.evaluate("figures.map((figure) => figure.id)"):
+            self.draw(name)
+            found.add(name.removeprefix("figure-"))
+        return found
+
+    def draw(self, name: str) -> Any:
+        """Scroll to a chart and wait for it."""
+        self.page.evaluate(
+            "(id) => { for (let at = document.getElementById(id); at; at = at.parentElement)"
+            " if (at.tagName === 'DETAILS') at.open = true;"
+            " document.getElementById(id).scrollIntoView({ behavior: 'instant' }) }",
+            name,
+        )
+        return self.page.wait_for_selector(f"#{name}.drawn svg.marks")
+
+    def marks(self, name: str, kind: str) -> Any:
+        """Find the marks of a chart that answer to the pointer."""
+        return self.page.locator(f"#figure-{name} .mark-{kind} path[aria-label]")
+
+
+@pytest.fixture
+def visit(browser: Any, report: Path) -> Iterator[Visit]:
+    opened = Visit(browser, report)
+    yield opened
+    opened.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 768, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_is_quiet_and_fits(browser: Any, report: Path, width: int, dark: bool) -> None:
+    visit = Visit(browser, report, width=width, dark=dark)
+    assert visit.draw_all() == CHARTS
+    assert visit.page.title() == EVIL
+    assert visit.asked == [report.as_uri()]
+    assert visit.said == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.context.close()
+
+
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1280, False),
+        (390, True),
+        *(
+            pytest.param(width, dark, marks=pytest.mark.slow)
+            for width, dark in ((1280, True), (768, False), (768, True), (390, False))
+        ),
+    ],
+)
+def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, dark: bool) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    source = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    visit = Visit(browser, report, width=width, dark=dark)
+    visit.draw_all()
+    visit.page.evaluate(source)
+    found = visit.page.evaluate(
+        "axe.run({ resultTypes: ['violations'] }).then((r) => r.violations)"
+    )
+    grave = [(v["id"], v["nodes"][0]["html"][:300]) for v in found if v["impact"] in _GRAVE]
+    assert grave == []
+    visit.context.close()
+
+
+_GRAVE = ("serious", "critical")
+
+
+def test_print_has_the_still_figures(visit: Visit) -> None:
+    visit.draw("figure-leaning_map")
+    still = visit.page.locator("#figure-leaning_map img")
+    assert not still.is_visible()
+    visit.page.emulate_media(media="print")
+    assert still.is_visible()
+    assert not visit.page.locator("#figure-leaning_map .chart").is_visible()
+    assert not visit.page.locator(".tools").first.is_visible()
+    assert visit.page.pdf().startswith(b"%PDF")
+    assert visit.said == []
+
+
+def test_without_scripts_the_still_figures_and_all_rows_are_there(
+    browser: Any, report: Path
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#figure-leaning_map img").is_visible()
+    assert page.locator("#answers tbody tr").count() == 3 * 4 * 2 * 2 * 2
+    context.close()
+
+
+def test_the_reader_changes_between_estimands(visit: Visit, make_results: Any) -> None:
+    tables = make_results(MODELS, items=4, prefixes=2).tables
+    visit.draw("figure-leaning_map")
+
+    def width() -> float:
+        rules = visit.page.locator("#figure-leaning_map .layer_2_marks line")
+        ends = rules.evaluate_all("(all) => all.map((one) => Math.abs(one.getAttribute('x2')))")
+        return min(end for end in ends if end > 0)
+
+    like_these = width()
+    visit.page.locator("#figure-leaning_map select").select_option("on these statements")
+    visit.page.wait_for_timeout(200)
+    first = [tables[name].iloc[0] for name in ("theta", "theta_asked")]
+    widths = [row["upper"] - row["lower"] for row in first]
+    assert width() / like_these == pytest.approx(widths[1] / widths[0], rel=0.01)
+
+
+def test_models_are_filtered_and_sorted(visit: Visit) -> None:
+    visit.draw("figure-leaning_forest")
+    marks = visit.marks("leaning_forest", "symbol")
+    assert marks.count() == 6
+    figure = visit.page.locator("#figure-leaning_forest .controls")
+    figure.get_by_role("searchbox", name="Model").fill("ALPH")
+    sync_api.expect(marks).to_have_count(2)
+    figure.get_by_label("Dimension").select_option("Cultural")
+    sync_api.expect(marks).to_have_count(1)
+    assert "alpha" in (marks.first.get_attribute("aria-label") or "")
+
+
+def test_the_map_of_statements_shows_single_prefixes_and_dimensions(visit: Visit) -> None:
+    visit.draw("figure-issues")
+    marks = visit.page.locator("#figure-issues .mark-rect path[aria-label]")
+    assert marks.count() == 3 * 4
+    figure = visit.page.locator("#figure-issues .controls")
+    figure.get_by_label("Dimension").select_option("Economic")
+    sync_api.expect(marks).to_have_count(3 * 2)
+    before = marks.first.get_attribute("aria-label")
+    figure.get_by_label("Shown").select_option("prefix: likert")
+    sync_api.expect(marks.first).not_to_have_attribute("aria-label", before or "")
+
+
+def test_hovering_shows_the_interval_as_text(visit: Visit) -> None:
+    visit.draw("figure-leaning_forest")
+    visit.page.locator("#figure-leaning_forest .controls").get_by_role(
+        "searchbox", name="Model"
+    ).fill("<img")
+    marks = visit.marks("leaning_forest", "symbol")
+    sync_api.expect(marks).to_have_count(2)
+    marks.first.hover()
+    hint = visit.page.locator(".hint")
+    text = hint.inner_text()
+    assert MODELS[2] in text
+    assert "From" in text
+    assert hint.locator("img").count() == 0
+
+
+def test_a_point_leads_to_the_answers_behind_it(visit: Visit) -> None:
+    visit.draw("figure-issues")
+    figure = visit.page.locator("#figure-issues .controls")
+    figure.get_by_label("Shown").select_option("prefix: likert")
+    figure.get_by_role("searchbox", name="Model").fill("beta")
+    marks = visit.page.locator("#figure-issues .mark-rect path[aria-label]")
+    sync_api.expect(marks).to_have_count(4)
+    marks.first.click()
+    table = visit.page.locator("#answers")
+    rows = table.locator("tbody tr:visible")
+    sync_api.expect(rows).to_have_count(2 * 2)  # wordings and repetitions
+    for row in rows.all():
+        cells = row.locator("th, td").all_inner_texts()
+        assert (cells[0], cells[4]) == ("beta", "likert")
+    rows.first.locator("summary").click()
+    assert EVIL in rows.first.locator("pre").inner_text()
+    assert table.locator("img, script").count() == 0
+    table.get_by_label("Prefix").select_option("all")
+    sync_api.expect(rows).to_have_count(2 * 2 * 2)
+    table.get_by_label("Search").fill("nothing has this")
+    sync_api.expect(rows).to_have_count(0)
+
+
+def test_tables_sort_and_download_defused(visit: Visit, tmp_path: Path) -> None:
+    visit.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    table = visit.page.locator("#answers")
+    table.get_by_label("Model").select_option("beta")
+    with visit.page.expect_download() as started:
+        table.get_by_role("button", name="CSV of the rows shown").click()
+    started.value.save_as(tmp_path / "answers.csv")
+    with (tmp_path / "answers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 2 * 2 * 2
+    assert {row["Model"] for row in rows} == {"beta"}
+    assert {row["Answer"] for row in rows} == {defused(f"{FORMULA}{EVIL}")}
+    header = table.locator("thead button", has_text="Item")
+    header.click()
+    header.click()
+    items = [
+        row.locator("td").first.inner_text() for row in table.locator("tbody tr:visible").all()
+    ]
+    assert items == sorted(items, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1", "-1.5", "−1.5", "'x", "a;=b", "a\n-b", "\t+1", "－1", "–", "plain, text", '"q"']
+)
+def test_the_page_defuses_as_the_package_does(visit: Visit, text: str) -> None:
+    expected = "-1.5" if text == "−1.5" else defused_value(text)
+    found = visit.page.evaluate(f"defused({json.dumps(text)})")
+    assert found == expected
+
+
+def test_the_csv_of_the_page_is_quoted(visit: Visit) -> None:
+    made = "csvOf([{ cells: ['a\"b', 'c,d'].map((t) => element('td', t)) }])"
+    assert list(csv.reader(io.StringIO(visit.page.evaluate(made)))) == [['a"b', "c,d"]]
