@@ -17,7 +17,7 @@ from polbayes.config.compose import experiments
         ("sampler.dr", ["sampler.draws="]),
         ("sampler=ad", ["sampler=advi"]),
         ("--ver", ["--verbose", "--version"]),
-        ("+exp", ["+experiment="]),
+        ("+exper", ["+experiment="]),
         ("seed=", []),
         ("nothing_like_it", []),
     ],

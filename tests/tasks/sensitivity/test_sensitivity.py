@@ -107,7 +107,7 @@ def test_a_run_from_before_gets_its_tables_from_the_draws_it_kept(run, capsys):
     record.finish("fit", fit["key"], kept, **about)
     assert _main(["task=sensitivity", f"run_dir={run}"]) == 0
     said = capsys.readouterr().err
-    assert "the draws were there, and were not drawn again" in said
+    assert "the draws of an earlier fit are reused" in said
     assert {n: (run / "estimates" / f"{n}.csv").read_text() for n in before} == before
     again = xr.open_dataset(run / "posterior.nc", group="posterior").load()
     assert again["theta"].equals(posterior["theta"])
