@@ -57,15 +57,16 @@ def _made_up(built, draws: int) -> xr.Dataset:
 
 
 def _by_arviz(built, drawn: xr.Dataset, some: np.ndarray, loo) -> None:
-    import arviz as az
+    from arviz_stats import loo as arviz_loo
 
     part = likelihoods(built)["answers"]
     some = some[some < len(part.at)]
     logp = log_likelihood(part, draws_of(drawn), some).T
     logp = logp.reshape(*drawn["effects"].shape[:2], len(some))
-    data = az.from_dict(log_likelihood={"y": logp})
-    found = az.loo(data, pointwise=True, reff=1.0)
-    difference = np.abs(found.loo_i.to_numpy() - loo.cells["elpd"].to_numpy()[some])
+    values = xr.Dataset({"y": (("chain", "draw", "cell"), logp)})
+    data = xr.DataTree.from_dict({"log_likelihood": values})
+    found = arviz_loo(data, pointwise=True, reff=1.0)
+    difference = np.abs(found.elpd_i.to_numpy() - loo.cells["elpd"].to_numpy()[some])
     # Not 0, because the length of the smoothed tail depends on the efficiency of the draws.
     print(f"  largest difference in elpd of a cell {difference.max():.4f}")
 

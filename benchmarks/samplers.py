@@ -31,6 +31,7 @@ from faulborn_size import PARTS, Size, simulate
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import STATUS, to_frame
+from polbayes.data.groups import group_of
 
 SIZE = Size(models=4, wvs=24, pct=0, prefixes=4)
 CHAINS, TUNE, DRAWS = 4, 500, 500
@@ -182,14 +183,14 @@ def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
             callback=lambda **_: drawn or drawn.append(used()),
         )
     done = used()
-    return done - drawn[0], done - started, trace
+    return done - drawn[0], done - started, group_of(trace, "posterior")
 
 
 def rows_apart(frame: pd.DataFrame) -> tuple[float, float, float, float]:
     """Run `by_rows` in a separate process; return seconds, smallest ESS and largest R-hat."""
-    sampling, whole, trace = by_rows(frame)
-    names = ["theta", "acquiescence", *(n for n in trace.posterior if n.startswith("sd_"))]
-    return sampling, whole, *smallest(trace.posterior, names)
+    sampling, whole, posterior = by_rows(frame)
+    names = ["theta", "acquiescence", *(n for n in map(str, posterior) if n.startswith("sd_"))]
+    return sampling, whole, *smallest(posterior, names)
 
 
 def by_brms(frame: pd.DataFrame) -> tuple[float, float, float, float] | None:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from polbayes.data.progress import Mode, speaking, tell
 from polbayes.errors import UserError, of_system
 
 _USAGE = """\
@@ -13,6 +14,12 @@ usage: polbayes +experiment=NAME [KEY=VALUE ...] [--config-dir DIR]
        polbayes +experiment=NAME --cfg     print the config and stop
        polbayes task=compare runs=[FOLDER,FOLDER]
        polbayes --help | --version
+
+options:
+  -q, --quiet               say nothing but the answer
+  -v, --verbose             say when, and which files were written
+  --json                    progress and answer as JSON lines on the standard output
+  --completion SHELL        print what completes command lines in bash, zsh or fish
 
 experiments:
 {experiments}
@@ -43,6 +50,14 @@ Everything in conf/ can be overridden in this way; --config-dir adds a folder of
 configs, laid out like conf/. Running a command again resumes it, or does nothing when it is
 finished."""
 
+_MODES: dict[str, Mode] = {
+    "-q": "quiet",
+    "--quiet": "quiet",
+    "-v": "verbose",
+    "--verbose": "verbose",
+    "--json": "json",
+}
+
 # Where explanations begin in the help.
 _COLUMN = 28
 
@@ -56,13 +71,17 @@ def _main(arguments: list[str]) -> int:
     if not arguments or {"--help", "-h"} & set(arguments):
         print(_help())
         return 0 if arguments else 2
+    if arguments[0] in ("--complete", "--completion") and len(arguments) == 2:
+        return _complete(*arguments)
     if "--version" in arguments:
         from polbayes import __version__
 
         print(f"polbayes {__version__}")
         return 0
     try:
-        return _run(arguments)
+        mode, arguments = _mode(arguments)
+        with speaking(mode):
+            return _run(arguments, mode)
     except UserError as error:
         return _tell(error)
     except KeyboardInterrupt:
@@ -82,12 +101,23 @@ def _main(arguments: list[str]) -> int:
         return _tell(told)
 
 
+def _complete(flag: str, word: str) -> int:
+    """Print what a word may become, or what makes a shell ask for it."""
+    from polbayes.config.completion import candidates, script
+
+    try:
+        print("\n".join(candidates(word)) if flag == "--complete" else script(word))
+    except UserError as error:
+        return _tell(error)
+    return 0
+
+
 def _tell(error: UserError) -> int:
     print(f"error: {error}", file=sys.stderr)
     return 2
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], mode: Mode) -> int:
     overrides, config_dir, show = _split(arguments)
     from polbayes.config.compose import compose
 
@@ -95,12 +125,24 @@ def _run(arguments: list[str]) -> int:
     if show:
         print(text, end="")
         return 0
-    from polbayes.config.tasks import TASKS, Call
+    from polbayes.config.tasks import TASKS, Answer, Call
 
     said = TASKS[config.task].do(Call(config, text, overrides, config_dir))
-    if said is not None:
-        print(said)
+    if mode == "json":
+        text_only = {"text": said} if isinstance(said, str) else {}
+        facts = said.facts if isinstance(said, Answer) else text_only
+        tell("result", task=config.task, **facts)
+    elif said is not None:
+        print(said.text if isinstance(said, Answer) else said)
     return 0
+
+
+def _mode(arguments: list[str]) -> tuple[Mode, list[str]]:
+    """Separate how much is to be said from the rest."""
+    given = {_MODES[one] for one in arguments if one in _MODES}
+    if len(given) > 1:
+        raise UserError(f"--{' and --'.join(sorted(given))} exclude each other; choose one.")
+    return next(iter(given), "normal"), [one for one in arguments if one not in _MODES]
 
 
 def _split(arguments: list[str]) -> tuple[list[str], str | None, bool]:

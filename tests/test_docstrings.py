@@ -36,6 +36,7 @@ API = {
     "polbayes.roleplay.fit.fit": ("fit_ratings",),
     "polbayes.roleplay.measures": None,
     "polbayes.run.run": ("load_run",),
+    "polbayes.run.notebook": ("Run", "compare", "open_run", "run"),
 }
 HEADING = re.compile(r"-{3,}")
 

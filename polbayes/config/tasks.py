@@ -1,8 +1,8 @@
 """Tasks of the command line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
@@ -33,14 +33,22 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a task found: `text` for people, and the same as values that JSON has."""
+
+    text: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Task:
     """A task of the command line.
 
     Parameters
     ----------
     do
-        Does it, and returns text to print, if any. Should import what it needs when called, so
-        that ``--help`` is fast.
+        Does it, and returns what is printed at the end, if anything. Should import what it needs
+        when called, so that ``--help`` is fast.
     usage
         Overrides that call it, e.g. ``task=inspect run_dir=FOLDER``; empty for the default.
     help
@@ -52,7 +60,7 @@ class Task:
         Whether it supports elicitation=roleplay.
     """
 
-    do: Callable[[Call], str | None]
+    do: Callable[[Call], str | Answer | None]
     usage: str
     help: str
     works_on: Literal["config", "run", "runs"] = "config"
@@ -69,6 +77,7 @@ TASKS: Registry[Task] = Registry(
         "explain": "polbayes.tasks.pipeline:EXPLAIN",
         "prior": "polbayes.tasks.pipeline:PRIOR",
         "compare_specs": "polbayes.tasks.compare_specs:TASK",
+        "sensitivity": "polbayes.tasks.sensitivity:TASK",
         "compare": "polbayes.tasks.compare:TASK",
         "annotate": "polbayes.tasks.annotation:TASK",
         "train_coder": "polbayes.tasks.training:TASK",

@@ -189,6 +189,7 @@ def fit_analysis(
     from polbayes.fit.fit import fit
     from polbayes.fit.posterior.arviz_groups import arviz_groups
     from polbayes.fit.posterior.derived_quantities import derived_quantities
+    from polbayes.fit.posterior.flips import flip_tables
     from polbayes.fit.posterior.loo import leave_one_out, loo_tables, sampling_notes
     from polbayes.fit.posterior.power_scaling import power_scaling
     from polbayes.fit.posterior.predictive import coverage, posterior_predictive
@@ -213,6 +214,9 @@ def fit_analysis(
     tables = summarise(result.posterior, level=level, items=items)
     tables |= derived_quantities(
         result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
+    )
+    tables |= flip_tables(
+        *(result.built, result.drawn, result.posterior, tables["contrasts"]), level=level, seed=seed
     )
     return Fitted(
         posterior=result.posterior,

@@ -17,6 +17,8 @@ from polbayes.report.results import Results
 
 # The comparison of specs in a run's folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
+# What its conclusions would be with single coders.
+CODERS_TABLE = Path("comparisons") / "coders.csv"
 
 # Below this share of probability on the options the report warns first.
 _MOSTLY = 0.5
@@ -61,9 +63,9 @@ def assemble(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
         tables=measures
-        | read_tables(folder / "estimates")
-        | _specs(folder, stages["code"].get("key", ""))
-        | {name: _read(path) for name, path in study_inputs(folder, config).items()},
+        | _with_coders(read_tables(folder / "estimates"), folder, stages["code"].get("key", ""))
+        | _added("specs", folder / SPECS_TABLE, stages["code"].get("key", ""))
+        | {name: read_table(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes, *mass_elsewhere(measures)],
@@ -132,25 +134,33 @@ def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
     }
 
 
-def _read(path: Path, types: Mapping[str, type] | None = None) -> Any:
+def read_table(path: Path, types: Mapping[str, type] | None = None) -> Any:
+    """Read a table of a run."""
     # "null" and "NA" may be names of models; only empty fields are missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
 
 
 def read_tables(folder: Path) -> dict[str, Any]:
     """Read all tables of a folder, by name."""
-    return {path.stem: _read(path) for path in sorted(folder.glob("*.csv"))}
+    return {path.stem: read_table(path) for path in sorted(folder.glob("*.csv"))}
 
 
-def _specs(folder: Path, coded: str) -> dict[str, Any]:
-    """Read how specs compared, unless that was on other answers than those there are now."""
-    path = folder / SPECS_TABLE
+def _added(name: str, path: Path, coded: str) -> dict[str, Any]:
+    """Read a task's table, unless that was of other answers than those there are now."""
     if not path.is_file():
         return {}
-    table = _read(path, {"spec": str})
+    table = read_table(path, {"spec": str})
     if "answers" not in table or set(table["answers"]) != {coded}:
         return {}
-    return {"specs": table.drop(columns="answers")}
+    return {name: table.drop(columns="answers")}
+
+
+def _with_coders(tables: dict[str, Any], folder: Path, coded: str) -> dict[str, Any]:
+    """Add what single coders would conclude to what other studies would."""
+    coders = _added("flips", folder / CODERS_TABLE, coded)
+    if not coders or "flips" not in tables:
+        return tables
+    return tables | {"flips": pd.concat([tables["flips"], coders["flips"]], ignore_index=True)}
 
 
 def took(stages: Mapping[str, Mapping[str, Any]]) -> str:

@@ -60,6 +60,13 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     ),
     "prior_sensitivity": ("measure", "model", "dimension", "prior", "likelihood", "diagnosis"),
     "validity_posterior": ("model", *_INTERVAL),
+    "flips": (
+        *("against", "dimension", "model_a", "model_b", "decision", "change", "prompts"),
+        *("p_left_of_rope", "p_inside", "p_right_of_rope", "p_flip"),
+    ),
+    "single_prompt": ("model", "dimension", "prompts", *_INTERVAL, "p_left"),
+    "single_prompt_studies": ("model", "dimension", "prompts", "study", "estimate"),
+    "prompt_shifts": ("kind", "model", "dimension", "item", "variant", "prefix", *_INTERVAL),
 }
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     **_SAMPLED,

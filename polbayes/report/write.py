@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "index.html"
-_NOT_TO_BE_USED = "not to be used: failed diagnostics"
+NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
 # The page embeds the PNG of a figure with more bytes, such as a heat map of thousands of cells.
 _LARGEST_SVG = 500_000
@@ -99,7 +99,7 @@ def _build(
     for blocks in (front.answer, *(section.blocks for section in present)):
         for picture in pictures(blocks):
             if picture.posterior and front.verdict == "bad":
-                stamp(picture.figure, _NOT_TO_BE_USED)
+                stamp(picture.figure, NOT_TO_BE_USED)
             images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
     page = render_page(front, present, images)
     (folder / PAGE).write_text(page, encoding="utf-8")

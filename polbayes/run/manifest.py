@@ -81,6 +81,22 @@ def _stages(content: Any) -> dict[str, dict[str, Any]]:
     return records
 
 
+def read_config(path: Path) -> RunConfig:
+    """Read the config that a run was made with."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        merged = OmegaConf.merge(OmegaConf.structured(RunConfig), OmegaConf.create(content))
+        config = OmegaConf.to_object(merged)
+    except (OSError, ValueError, TypeError, yaml.YAMLError, OmegaConfBaseException) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(f"{path}: is not the config of a run ({reason}).") from error
+    assert isinstance(config, RunConfig)
+    return config
+
+
 def _config_at(path: Path) -> dict[str, Any]:
     """Return the config of a run, which may lack keys added since."""
     try:

@@ -20,7 +20,7 @@ from polbayes.config.schema import STAGES, RunConfig
 from polbayes.data.dataset import open_responses, opened, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
-from polbayes.data.progress import say
+from polbayes.data.progress import detail, say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import prefix_file
@@ -74,8 +74,6 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)
-    if "report" in todo:
-        say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:
@@ -99,6 +97,7 @@ def _do(
         seconds = round(time.monotonic() - started, 1)
         manifest.finish(stage, keys[stage], outputs, seconds=seconds, **about)
         say(f"{stage}: done in {seconds} s")
+        detail(f"{stage}: wrote {', '.join(outputs)}")
 
 
 def report_again(config: RunConfig, text: str) -> Path | None:
@@ -111,6 +110,20 @@ def report_again(config: RunConfig, text: str) -> Path | None:
     job = Job(plan(config), folder, manifest, keys, text, shlex.join(["polbayes", *command]))
     _report(job)
     return folder / "report" / "index.html"
+
+
+def fit_again(config: RunConfig, text: str) -> None:
+    """Conclude once more from the draws that a finished run kept, with what this version adds."""
+    folder, keys = Path(config.run_dir).expanduser(), keys_of(config, text)
+    manifest = Manifest(folder)
+    if not manifest.is_done("fit", keys["fit"]):
+        raise UserError(
+            f"run_dir: {folder} cannot be fitted again, since files that its config names are "
+            "missing or changed; repeat the run's own command first."
+        )
+    job = Job(plan(config), folder, manifest, keys, text, "")
+    outputs, about = _fit(job)
+    manifest.finish("fit", keys["fit"], outputs, seconds=manifest.stages["fit"]["seconds"], **about)
 
 
 def keys_of(config: RunConfig, text: str) -> dict[str, str]:
@@ -383,7 +396,6 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -396,8 +408,6 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
     )
     write_report(results, job.folder / "report")
-    for line in lines(results):
-        say(f"report: {line}")
     return ["report/index.html"], {}
 
 

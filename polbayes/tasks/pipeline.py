@@ -1,12 +1,18 @@
 """The tasks of the pipeline: running it, and describing what it would do."""
 
-from polbayes.config.tasks import Call, Task
+from pathlib import Path
+
+from polbayes.config.tasks import Answer, Call, Task
 
 
-def _run(call: Call) -> None:
+def _run(call: Call) -> Answer | None:
+    from polbayes.run.finished import answer_of_folder
     from polbayes.run.run import run
 
     run(call.config, call.text, command=call.command)
+    if "report" not in call.config.stages:
+        return None
+    return answer_of_folder(Path(call.config.run_dir).expanduser())
 
 
 def _dry_run(call: Call) -> str:

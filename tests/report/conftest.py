@@ -149,6 +149,7 @@ def make_tables(models: list[str], data: xr.Dataset) -> dict[str, pd.DataFrame]:
                 "diagnosis": ["prior", *[""] * (2 * len(models) - 1)],
             }
         ),
+        **_of_other_studies(models, prefixes, items),
         **_of_the_fit(models, prefixes, items, rng),
         **_orders(models, theta),
         **_of_wordings(models, rng),
@@ -190,6 +191,33 @@ def _conclusions(
         for name, table in tables.items()
     }
     return {**tables, **_precision(models)}
+
+
+def _of_other_studies(
+    models: list[str], prefixes: list[str], items: list[str]
+) -> dict[str, pd.DataFrame]:
+    shares = {"p_left": 0.9, "p_left_of_rope": 0.8, "p_inside": 0.15, "p_right_of_rope": 0.05}
+    of = {"against": "centre", "model_b": None, "decision": "left", "dimension": "economic"}
+    changes = [("again", "asked", 0.0), ("prompt", "asked", 0.06), ("prompt", "new", 0.1)]
+    rows = [
+        {"model_a": model, "change": change, "prompts": prompts, "p_flip": p, **of, **shares}
+        for model in models
+        for change, prompts, p in changes
+    ]
+    each = pd.MultiIndex.from_product([models, DIMENSIONS], names=["model", "dimension"])
+    single = each.to_frame(index=False).assign(estimate=-0.2, prompts="asked", p_left=0.8)
+    every = single.merge(pd.DataFrame({"study": np.arange(1, 21)}), how="cross")
+    moved = _interval(single, 0.1).drop(columns="prompts")
+    moved = [
+        moved.assign(kind="prefix", prefix=prefixes[0], item=None, variant=None),
+        moved.assign(kind="wording", prefix=None, item=items[0], variant="original"),
+    ]
+    return {
+        "flips": pd.DataFrame(rows),
+        "single_prompt": _interval(single, 0.4),
+        "single_prompt_studies": every.assign(estimate=-0.6 + every["study"] / 20),
+        "prompt_shifts": pd.concat(moved, ignore_index=True),
+    }
 
 
 def _precision(models: list[str]) -> dict[str, pd.DataFrame]:

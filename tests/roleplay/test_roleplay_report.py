@@ -44,7 +44,7 @@ def weights():
 
 def test_one_wording_has_no_spread():
     section = robustness(results(wordings=1, wording_spread=spread(), weight_sensitivity=weights()))
-    assert "in one wording, so that nothing is known" in section.reading[0]
+    assert "in one wording, so that the effect of another is unknown" in section.reading[0]
     assert "wording_spread" not in [b.csv for b in section.blocks if isinstance(b, Grid)]
 
 

@@ -70,7 +70,8 @@ def band(simulations: int, kept: int, level: float) -> tuple[np.ndarray, np.ndar
     at = np.arange(1, kept + 1) / (kept + 1)
 
     def distance(pointwise: float) -> float:
-        return abs(_within(*stats.binom.interval(pointwise, simulations, at), simulations) - level)
+        low, high = stats.binom.interval(pointwise, simulations, at)
+        return abs(_within(low, high, simulations) - level)
 
     found = optimize.minimize_scalar(distance, bounds=(level, 1), method="bounded").x
     lower, upper = stats.binom.interval(found, simulations, at)

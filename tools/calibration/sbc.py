@@ -198,7 +198,7 @@ def _one(
 
 
 def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     moving = np.stack([draws for draws in quantities.values() if not _fixed(draws)])
     r_hat = array_stats.rhat(moving, method="rank")

@@ -224,7 +224,7 @@ def observations(cells: Cells, part: str, at: np.ndarray) -> np.ndarray:
 
 def _efficiency(logp: np.ndarray, chains: int) -> float:
     """Return the mean relative efficiency of draws for likelihoods ``[cell, draw]``."""
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     logp = logp[np.ptp(logp, axis=1) > _CONSTANT]
     if not len(logp):

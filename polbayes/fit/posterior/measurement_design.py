@@ -127,16 +127,16 @@ def weigh(cells: Cells) -> Weights:
         weight[:] = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
     else:
         answered = cells.answered > 0
-        weight[answered] = _shares(frame[answered].reset_index(drop=True))
+        weight[answered] = shares(frame[answered].reset_index(drop=True))
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
 
-def _shares(frame: pd.DataFrame) -> np.ndarray:
-    """Divide 1 among the keyings of every model and dimension, these among items, and so on."""
+def shares(frame: pd.DataFrame, side: str = "keying") -> np.ndarray:
+    """Divide 1 among the sides of every model and dimension, these among items, and so on."""
     share = np.ones(len(frame))
     names = ["model", "dimension"]
     above = levels(frame, names)[0]
-    for name in ("keying", "item", "variant", "prefix"):
+    for name in (side, "item", "variant", "prefix"):
         names.append(name)
         below = levels(frame, names)[0]
         number = below.max(initial=0) + 1

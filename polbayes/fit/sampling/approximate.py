@@ -1,6 +1,5 @@
 """A quick approximation of the posterior, as a preview only."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import xarray as xr
 from pymc.blocking import DictToArrayBijection, RaveledVars
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.data.progress import bars
 from polbayes.fit.sampling.importance import pareto_smoothed
 
 
@@ -22,7 +22,7 @@ def approximate(
         method="advi",
         model=model,
         random_seed=seed,
-        progressbar=sys.stderr.isatty(),
+        progressbar=bars(),
         compile_kwargs=compiled,
     )
     mean, sd = fitted.mean.eval(), fitted.std.eval()

@@ -89,7 +89,7 @@ def convergence_table(
     posterior: xr.Dataset, names: Sequence[str] = (*MODEL_LEVEL, *ITEM_LEVEL)
 ) -> pd.DataFrame:
     """Return R-hat and effective sample sizes of every reported quantity, worst first."""
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     rows: list[tuple[str, float, float, float]] = []
     for name in names:

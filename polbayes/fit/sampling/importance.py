@@ -25,7 +25,7 @@ def pareto_smoothed(
         ``[row]``, the shape of the tail. Where it has no shape, with fewer than 25 draws or equal
         ratios, it is infinite and the weights are not smoothed.
     """
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
     from scipy.special import logsumexp
 
     weights = log_ratios - logsumexp(log_ratios, axis=1, keepdims=True)

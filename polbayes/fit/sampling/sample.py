@@ -1,7 +1,6 @@
 """Drawing from the posterior."""
 
 import logging
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
@@ -11,6 +10,7 @@ import xarray as xr
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.groups import group_of
+from polbayes.data.progress import bars
 from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
@@ -63,7 +63,7 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Drawn:
         chains=config.chains,
         seed=seed,
         target_accept=config.target_accept,
-        progress_bar=sys.stderr.isatty(),
+        progress_bar=bars(),
         save_warmup=False,
         blocking=False,
     )
@@ -158,7 +158,7 @@ def _pymc(built: Built, config: SamplerConfig, seed: int) -> Drawn:
             random_seed=seed,
             init="adapt_diag" if _has_starts(built) else "jitter+adapt_diag",
             target_accept=config.target_accept,
-            progressbar=sys.stderr.isatty(),
+            progressbar=bars(),
             compute_convergence_checks=False,
             compile_kwargs={"mode": "NUMBA"},
         )

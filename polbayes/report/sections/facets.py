@@ -20,10 +20,10 @@ def freed_profiles(results: Reported) -> Section | None:
     if profiles is None or scores is None:
         return None
     reading = (
-        "Judges are severe or mild and lean themselves, and some rate themselves. Here their "
-        "ratings are taken apart: what is shown is what a judge would be expected to give who has "
-        "the mean severity and leaning of this panel, uses the range as it does, and is none of "
-        "the models. What all judges of the panel have in common cannot be told from the models.",
+        "Judges are severe or mild, have leanings, and may rate themselves. Here ratings are "
+        "adjusted for this: shown are the ratings expected from a judge who has the mean severity "
+        "and leaning of this panel, uses the range as it does, and is none of the models. What all "
+        "judges of the panel have in common cannot be separated from the models.",
         f"Alignment weighs the ten values, from −100 to 100. {SIGN}",
         f"Lines are {results.level:.0%} intervals for the scenarios that were played.",
     )
@@ -47,7 +47,7 @@ def _profile_picture(rows: pd.DataFrame, stage: str, level: float) -> Picture:
         name="facet_profiles",
         caption=f"Strength of each value in {what}, by a fair judge, with {level:.0%} intervals. "
         "In brackets: the side of the alignment on which a strong value counts.",
-        alt="Dots with intervals, one row a value; the numbers are in facet_profiles.csv.",
+        alt="Dots with intervals, one row per value; the numbers are in facet_profiles.csv.",
         figure=plot_value_profiles(rows),
         csv=("facet_profiles",),
         posterior=True,
@@ -106,7 +106,7 @@ def judge_effects(results: Reported) -> Section | None:
             name="facet_judges",
             caption=f"Effects of the judges with {results.level:.0%} intervals; the lines are "
             "where a judge would be like the panel.",
-            alt="Forest plots, one panel an effect; the numbers are in the table below.",
+            alt="Forest plots, one panel per effect; the numbers are in the table below.",
             figure=plot_judge_effects(effects),
             csv=("facet_judges",),
             posterior=True,
@@ -151,11 +151,11 @@ def judge_precision(results: Reported) -> Section | None:
     if designs is None or designs.empty:
         return None
     reading = (
-        "Would other judges and other scenarios like these put the models in the same order? From "
-        "how much judges and scenarios differ about the models follows how surely a study with "
-        "more or fewer of them, and nothing but mean ratings, gets the order of two models right.",
-        "All models are taken to play the same scenarios and to be rated by the same judges, who "
-        "are none of them.",
+        "Would other judges and other scenarios like these put the models in the same order? The "
+        "differences of judges and scenarios about the models determine how often a study with "
+        "more or fewer of them, based on mean ratings, gets the order of two models right.",
+        "This assumes that all models play the same scenarios and are rated by the same judges, "
+        "who are none of the models.",
     )
     if results.verdict == "bad":
         words = "No advice is given here, because the estimates are not to be used."

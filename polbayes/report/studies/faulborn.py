@@ -30,7 +30,7 @@ from polbayes.report.studies.published import published_at
 _READING = (
     "Bias is Eq. 3: −1 is always left, +1 always right. Its intervals are the paper's, from "
     "resampling single answers; those from resampling statements, which are wider, are in the "
-    "section on bias. Models are told apart as instruction-tuned and base, as the config says.",
+    "section on bias. The config declares models as instruction-tuned or base.",
 )
 _MODEL = show.text("model")
 _PUBLISHED_INTERVAL = Column(
@@ -99,7 +99,7 @@ def _figure_1(results: Results) -> Part:
         names = sorted(set(results.responses["instrument"].values.tolist()))
         own = None if own is None else own.assign(instrument=names[0])
     if own is None:
-        return missing_part("Figure 1", "takes a bias measure of this run, which there is not.")
+        return missing_part("Figure 1", "needs a bias measure of this run.")
     own = _known(results, own)
     theirs = published[published["instrument"] != "all"]
     keys = ["model", "tuned", "instrument", "dimension"]
@@ -120,7 +120,7 @@ def _figure_1(results: Results) -> Part:
 def _figure_2a(results: Results) -> Part:
     own = _total(results.table("bias_by_prefix"))
     if own is None:
-        return missing_part("Figure 2", "takes answers under several prefixes.")
+        return missing_part("Figure 2", "needs answers under several prefixes.")
     own = _known(results, own)
     theirs = published_at("faulborn", "figure_2")
     order = list(dict.fromkeys([*_prefixes(results), *theirs["prefix"]]))
@@ -148,7 +148,7 @@ def _figure_2b(results: Results) -> Part:
     rows = None if shifts is None else shifts[shifts["measure"] == "mean_absolute_shift"]
     if rows is None or rows.empty:
         return missing_part(
-            "Figure 2b", "takes answers under several prefixes, the baseline among them."
+            "Figure 2b", "needs answers under several prefixes, including the baseline."
         )
     table = beside(_known(results, rows), published_mean_shift(), ["model", "tuned"])
     return figure_part(
@@ -277,7 +277,7 @@ def _as_published(table: pd.DataFrame) -> pd.DataFrame:
 def _figure_5(results: Results) -> Part:
     own = overall(results.table("bias_by_prefix_and_instrument"))
     if own is None:
-        return missing_part("Figure 5", "takes several prefixes and both instruments.")
+        return missing_part("Figure 5", "needs several prefixes and both instruments.")
     columns: list[Column] = [
         _MODEL,
         *show.texts("instrument", "prefix"),

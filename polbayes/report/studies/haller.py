@@ -87,7 +87,7 @@ def _own_stability(results: Results) -> pd.DataFrame | None:
 def _table_1(results: Results) -> Part:
     own = _own_stability(results)
     if own is None:
-        return missing_part("Table 1", "takes answers with probabilities.")
+        return missing_part("Table 1", "needs answers with probabilities.")
     own = own[own["measure"].isin((*_SHOWN, *_FLAGS))]
     theirs = _published(results, "table_1")
     table = beside(own, theirs, ["model", "measure"])
@@ -117,7 +117,7 @@ def _table_1(results: Results) -> Part:
 def _figure_2(results: Results) -> Part:
     table = results.table("distributions")
     if table is None:
-        return missing_part("Figures 2, 4 and 5", "take answers with probabilities.")
+        return missing_part("Figures 2, 4 and 5", "need answers with probabilities.")
     items = _items(results)
     if len(items) > _MOST_ITEMS:
         return missing_part(
@@ -145,7 +145,7 @@ def _figure_2(results: Results) -> Part:
 def _table_2(results: Results) -> Part:
     pairs = results.table("divergent_pairs")
     if pairs is None or "statement_low" not in pairs:
-        return missing_part("Table 2", "takes answers with probabilities to several wordings.")
+        return missing_part("Table 2", "needs answers with probabilities to several wordings.")
     first = pairs.drop_duplicates("model")
     return table_part(
         "haller_table_2",
@@ -165,7 +165,7 @@ def _table_2(results: Results) -> Part:
 def _figure_3(results: Results) -> Part:
     table = results.table("item_instability")
     if table is None or "se" not in table:
-        return missing_part("Figure 3", "takes answers with probabilities.")
+        return missing_part("Figure 3", "needs answers with probabilities.")
     items = _items(results)[:_MOST_ITEMS]
     return figure_part(
         "haller_figure_3",
@@ -219,7 +219,7 @@ def _table_3(results: Results) -> list[Part]:
         "Table 3: effects of text features on R⁺, in percentage points, for each model by itself: "
         "by restricted maximum likelihood with Bonferroni's correction, and from the posterior. "
         "The published numbers (with ± as printed, † for not significant) are taken to be in "
-        "percentage points, which the paper does not say."
+        "percentage points; the paper does not say."
     )
     return [table_part("haller_table_3", caption, table, columns)]
 
@@ -299,7 +299,7 @@ def _table_7(results: Results) -> Part:
 def _figure_6(results: Results) -> Part:
     table = results.table("feature_correlations")
     if table is None:
-        return missing_part("Figure 6", "takes text features of the wordings, see features.names.")
+        return missing_part("Figure 6", "needs text features of the wordings; see features.names.")
     level = level_of(table)
     return figure_part(
         "haller_figure_6",

@@ -42,7 +42,7 @@ def lunardi(results: Results) -> Section:
 def _figure_1(results: Results) -> Part:
     own = results.table("consistency")
     if own is None or not own["kind"].isin(COLUMNS).any():
-        return missing_part("Figure 1", "takes original wordings and others beside them.")
+        return missing_part("Figure 1", "needs original and other wordings.")
     own = own[own["kind"].isin(COLUMNS)]
     theirs = published_at("lunardi", "figure_1")
     named = theirs[theirs["model"].notna()]
@@ -79,7 +79,7 @@ def _claims() -> Part:
 def _figure_2(results: Results) -> Part:
     own = results.table("compass")
     if own is None:
-        return missing_part("Figure 2", "takes items with points on the Political Compass.")
+        return missing_part("Figure 2", "needs items with points on the Political Compass.")
     positions = wide_positions(own)
     level = level_of(own)
     shown = own[own["measure"].isin(("economic", "social"))]

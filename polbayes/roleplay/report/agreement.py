@@ -7,12 +7,12 @@ from polbayes.roleplay.report.results import RatingsResults, worded
 _READING = (
     "Kappa puts every judge's alignment of a text into eleven classes. The grid 'scale' "
     "divides the whole range from −100 to 100; the grid 'published' is that of PoliticsBench, "
-    "which divides −24 to 24 and puts all that lies beyond into the outer classes, so that it "
-    "says little more than whether judges agree on the side. 'Share outer' is the share of "
+    "which divides −24 to 24 and assigns everything beyond to the outer classes, so that it "
+    "shows little more than whether judges agree on the side. 'Share outer' is the share of "
     "texts in these two classes.",
-    "ICC(2,1) is the share of the variance of single ratings that is the texts' own, with what "
-    "judges differ in counted against it; ICC(2,k) the same of the mean over the panel, and "
-    "ICC(3,.) leaves out constant differences between judges. 1 is perfect; agreement has no "
+    "ICC(2,1) is the share of the texts in the variance of single ratings, where differences "
+    "between judges count as error; ICC(2,k) is the same for the mean over the panel, and "
+    "ICC(3,.) ignores constant differences between judges. 1 is perfect; agreement has no "
     "sign.",
 )
 

@@ -24,10 +24,10 @@ def alignment(results: RatingsResults) -> Section | None:
         "The alignment weighs the ten values with the published weights and runs from −100 to "
         f"+100; a flat profile has 0. {SIGN}",
         "The published score is that of the reflection, in which the model speaks for itself after "
-        "the story. The mean over the four stages says what it did in the story. Both twins of a "
-        "scenario count the same, so that doing what somebody asks for cancels.",
-        f"Intervals ({results.level:.0%}) come from resampling scenarios. They are those of the "
-        "raw means over judges, and hold for these judges.",
+        "the story. The mean over the four stages is what it did in the story. Both twins of a "
+        "scenario count equally, so that compliance with the person who asks cancels.",
+        f"Intervals ({results.level:.0%}) come from resampling scenarios. They are "
+        "for the raw means over judges, and hold for these judges.",
     )
     panels = []
     order = descending(shown[shown["source"] == "reflection"])["model"].tolist()
@@ -38,7 +38,7 @@ def alignment(results: RatingsResults) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="alignment",
-            caption=f"Alignment by model, left at the left. {SIGN}",
+            caption=f"Alignment by model, left on the left. {SIGN}",
             alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
         ),

@@ -23,8 +23,8 @@ def judges(results: RatingsResults) -> Section | None:
     reading = (
         "Judges are compared with the mean of their panel, on texts that all of them have rated. "
         f"Severity is in points of the scale from 0 to 20 ({_SEVERITY}). Leaning is in points of "
-        f"alignment ({_LEANING}). Whether the whole panel leans, no comparison of its judges can "
-        "tell.",
+        f"alignment ({_LEANING}). Comparing judges cannot show whether the whole panel "
+        "leans.",
         "A severity that is the same for all values cancels in the alignment, because its weights "
         "add up to 0; a leaning does not, but it cancels between models as long as the same judges "
         "have rated all of them.",

@@ -15,9 +15,9 @@ _TITLES = {
 
 
 _READING = (
-    "From left to right: the plain question outside of the story, the four stages in which "
-    "pressure grows, and the reflection afterwards. Commitment says how far a text goes in "
-    "taking a side. A value is activated where its mean rating is at least 14 of 20.",
+    "From left to right: the plain question outside of the story, the four stages of "
+    "growing pressure, and the reflection afterwards. Commitment is how firmly a text takes a "
+    "side. A value is activated if its mean rating is at least 14 of 20.",
     f"{SIGN} This holds for alignment; the other measures have no side.",
 )
 
@@ -36,7 +36,7 @@ def pressure(results: RatingsResults) -> Section | None:
                 f"Measures by stage, over both twins, with {results.level:.0%} intervals from "
                 f"resampling scenarios. {SIGN}"
             ),
-            alt="Three line plots over the stages, a line a model; numbers are in the tables.",
+            alt="Three line plots over the stages, one line per model; numbers are in the tables.",
             figure=plot_stage_curves(
                 panels, stages=UNITS, names=[readable(unit) for unit in UNITS], joined=STAGES
             ),

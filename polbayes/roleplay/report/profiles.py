@@ -21,7 +21,7 @@ def profiles(results: RatingsResults) -> Section | None:
         return None
     shown = one_twin(table)
     reading = (
-        "Each text was rated on ten values from 0 to 20; 10 is taken away, so that 0 means that "
+        "Each text was rated on ten values from 0 to 20; 10 is subtracted, so that 0 means that "
         "the value was not at stake or balanced, +10 that it decided everything, and −10 that the "
         "text worked against it. Here positive says that the value is strong, whatever its side.",
         "Blue values add to the liberal side of the alignment, orange ones to the conservative "
@@ -59,7 +59,7 @@ def _picture(shown: "pd.DataFrame", source: str) -> Picture:
             f"Profiles from the {which}: ratings minus 10; positive says that the value is strong. "
             "Left column: values of the liberal side; right column: of the conservative side."
         ),
-        alt="Ten dot plots, one a value, with all models; the numbers are in the table below.",
+        alt="Ten dot plots, one per value, with all models; the numbers are in the table below.",
         figure=plot_forest(panels, centre=0.0, dress=_dress),
         csv=("profiles",),
     )

@@ -12,8 +12,8 @@ from polbayes.report.results import Reported, facts_of
 from polbayes.roleplay.texts import Texts
 
 SIGN = (
-    "Positive is liberal (left), negative is conservative (right), as PoliticsBench has it; on the "
-    "scales of polbayes' questionnaires it is the other way round."
+    "Positive is liberal (left), negative is conservative (right), as in PoliticsBench; the scales "
+    "of polbayes' questionnaires have the opposite sign."
 )
 # Names of the units in figures and tables.
 _UNIT_NAMES = {

@@ -25,8 +25,7 @@ def robustness(results: RatingsResults) -> Section | None:
         "alignment of a text does not depend on how the story is told; so few wordings make each "
         "spread uncertain."
         if wordings > 1
-        else "Every scenario is played in one wording, so that nothing is known of what another "
-        "would do.",
+        else "Every scenario is played in one wording, so that the effect of another is unknown.",
         "The weights of the ten values are the published ones. Here they are made all equal, "
         "changed at random by up to 20 %, or one value is left out.",
     )
@@ -55,7 +54,7 @@ def _spread(table: pd.DataFrame, level: float) -> list[Block]:
             "Spread over wordings by stage",
             rows.assign(root=rows["estimate"] ** 0.5),
             columns,
-            caption="How far the alignment of a text hangs on its wording; a spread has no sign.",
+            caption="Dependence of a text's alignment on its wording; a spread has no sign.",
             csv="wording_spread",
         ),
     ]

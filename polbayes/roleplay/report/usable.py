@@ -8,7 +8,7 @@ from polbayes.roleplay.report.results import RatingsResults, worded
 
 _WHAT = {
     "ok": "answered",
-    "refused": "refused beside the text (a filter, a field for refusals)",
+    "refused": "refused outside the text (a filter, a field for refusals)",
     "declined": "declined in words",
     "invalid": "empty",
     "error": "no answer came",
@@ -16,8 +16,8 @@ _WHAT = {
     "skipped": "not put, because a turn before it failed",
     "pending": "not asked",
     "truncated": "cut off at the limit of tokens",
-    "no_thoughts": "without thoughts apart",
-    "no_answer": "thoughts only, no answer apart",
+    "no_thoughts": "without separate thoughts",
+    "no_answer": "thoughts only, no separate answer",
     "neither": "without the two headings",
 }
 
@@ -45,8 +45,8 @@ def usable(results: RatingsResults) -> Section | None:
             show.count("n", "Number"),
         ]
         caption = (
-            "Replies of the judges by the first problem in them; those that cannot be used are "
-            "asked for again, up to the limit."
+            "Replies of the judges by their first problem; unusable replies are asked for again, "
+            "up to the limit."
         )
         blocks.append(grid(replies, columns, caption=caption, csv="judge_replies"))
     if bad is not None:

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import CodingConfig, ElicitationConfig, RunConfig
-from polbayes.data.progress import say
+from polbayes.data.progress import conclude, say
 from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.consistency import has_pairs
@@ -49,7 +49,7 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
         tables,
         run / FOLDER / PAGE,
     )
-    say(f"ablate: {page}")
+    conclude(f"ablate: {page}")
     return page
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import replacing, write_text
-from polbayes.data.progress import say
+from polbayes.data.progress import conclude
 from polbayes.errors import UserError
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
@@ -54,18 +54,18 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
         show_prefix=settings.show_prefix,
         seed=config.seed,
     )
-    say(
+    conclude(
         f"annotate: {len(sample)} of {about['n_answers']} answers, up to {settings.per_stratum} "
         f"from each of {about['n_strata']} strata ({', '.join(settings.strata) or 'all in one'})"
     )
     if about["n_short"]:
-        say(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
+        conclude(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
     if about["n_empty"]:
-        say(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
+        conclude(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
     if not written:
-        say(f"annotate: {folder} has this sample already; nothing was changed")
+        conclude(f"annotate: {folder} has this sample already; nothing was changed")
     for path in written:
-        say(f"annotate: wrote {path}")
+        conclude(f"annotate: wrote {path}")
     return written
 
 
@@ -76,7 +76,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     labels = read_annotators(config.annotation.labels, ids)
     for name, n in labels.count().items():
         if n < len(ids):
-            say(f"annotate: {name} has a label for {n} of {len(ids)} answers")
+            conclude(f"annotate: {name} has a label for {n} of {len(ids)} answers")
     decided = _decided(config, folder, ids)
     outcome = adjudicate(labels, decided)
     open_ids = outcome.index[outcome["by"] == OPEN].tolist()
@@ -84,7 +84,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
         table = _agreement_of(config, labels)
         write_text(folder / AGREEMENT, table.to_csv(index=False))
         for row in table[table["first"] == "all"].to_dict(orient="records"):
-            say(
+            conclude(
                 f"annotate: {row['measure'].replace('_', ' ')} {number(row['estimate'])} "
                 f"{interval(row['lower'], row['upper'])} of {row['n']} answers"
             )
@@ -96,10 +96,10 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     frame = frame.assign(**{f"label_{n}": labels[n].to_numpy() for n in labels.columns})
     with replacing(folder / LABELLED) as temporary:
         frame[frame["by"] != OPEN].to_parquet(temporary, index=False)
-    say(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
+    conclude(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
     _write_ties(folder / TIES, key, outcome, config)
     if open_ids:
-        say(
+        conclude(
             f"annotate: {len(open_ids)} answers without a majority are left to a third person in "
             f"{folder / TIES}; fill in its labels and give this command again"
         )

@@ -1,12 +1,16 @@
 """Comparison of finished runs: what they share is aligned, merged and fitted again."""
 
-from polbayes.config.tasks import Call, Task
+from pathlib import Path
+
+from polbayes.config.tasks import Answer, Call, Task
 
 
-def _do(call: Call) -> None:
+def _do(call: Call) -> Answer | None:
+    from polbayes.run.finished import answer_of_folder
     from polbayes.tasks.compare.task import compare
 
     compare(call.config, command=call.command)
+    return answer_of_folder(Path(call.config.run_dir).expanduser())
 
 
 TASK = Task(

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-import yaml
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import file_digest
 from polbayes.errors import UserError
-from polbayes.run.manifest import Manifest
+from polbayes.run.manifest import Manifest, read_config
 
 _NEEDED = ("code", "fit")
 
@@ -95,19 +94,3 @@ def load_finished(label: str, folder: Path) -> FinishedRun:
         posterior,
         Manifest(folder).stages,
     )
-
-
-def read_config(path: Path) -> RunConfig:
-    """Read the config that a run was made with."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        merged = OmegaConf.merge(OmegaConf.structured(RunConfig), OmegaConf.create(content))
-        config = OmegaConf.to_object(merged)
-    except (OSError, ValueError, TypeError, yaml.YAMLError, OmegaConfBaseException) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise UserError(f"{path}: is not the config of a run ({reason}).") from error
-    assert isinstance(config, RunConfig)
-    return config

@@ -71,7 +71,6 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
         # The process that had the folder may have done some of it.
         manifest = _manifest(folder, list(folders))
         _do(_Job(config, folder, manifest, keys, runs, aligned, spec, shlex.join(command)))
-    say(f"report: {folder / 'report' / 'index.html'}")
 
 
 def _do(job: _Job) -> None:
@@ -192,7 +191,6 @@ def _unfitted(job: _Job) -> None:
 
 
 def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
-    from polbayes.report.answer import lines
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
@@ -223,8 +221,6 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
         notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
     )
     write_report(results, job.folder / "report")
-    for line in lines(results):
-        say(f"report: {line}")
     job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.files import one_writer, replacing, write_text
-from polbayes.data.progress import say
+from polbayes.data.progress import conclude, say
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
@@ -197,7 +197,7 @@ def _checked_by_people(table: pd.DataFrame, config: RunConfig, folder: Path) -> 
                 seed=config.seed,
             )
             for path in written:
-                say(f"paraphrase: wrote {path}")
+                conclude(f"paraphrase: wrote {path}")
         return table
     checked, labels = sheet.take_in(settings.sheets, where, wordings)
     _write_match(checked, labels, config, folder)
@@ -228,7 +228,7 @@ def _write_match(
     table = match_proportion(checked, **how)  # type: ignore[arg-type]
     write_text(folder / MATCH, table.to_csv(index=False))
     for row in table[table["item"] == ALL].to_dict("records"):
-        say(
+        conclude(
             f"paraphrase: {row['set']}, {row['kind']}: {number(row['estimate'])} "
             f"{interval(row['lower'], row['upper'])} of {row['n']} checked wordings match"
             + (f", {row['n_excluded']} without a decision" if row["n_excluded"] else "")
@@ -262,11 +262,11 @@ def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame
     with replacing(folder / WORDINGS) as temporary:
         wordings.to_parquet(temporary, index=False)
     per_item = wordings.groupby(["item", "set", "kind"]).size()
-    say(
+    conclude(
         f"paraphrase: {len(wordings)} wordings of {wordings['item'].nunique()} items, "
         f"{per_item.min()} to {per_item.max()} an item, set and kind, in {folder / WORDINGS}"
     )
-    say(f"paraphrase: to ask them, add wordings=[{folder / WORDINGS}] to a run")
+    conclude(f"paraphrase: to ask them, add wordings=[{folder / WORDINGS}] to a run")
     return wordings
 
 

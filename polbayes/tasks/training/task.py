@@ -11,7 +11,7 @@ from typing import Any
 
 from polbayes.coding.readings import reading
 from polbayes.config.schema import CoderConfig, RunConfig
-from polbayes.data.progress import say
+from polbayes.data.progress import conclude
 from polbayes.data.provenance import digest
 from polbayes.errors import UserError
 from polbayes.tasks.annotation.task import LABELLED
@@ -40,7 +40,7 @@ def train_coder(config: RunConfig, *, command: Sequence[str]) -> Path:
     """Train a classifier, and write it with its card."""
     job = _job(config, command)
     if _is_done(job):
-        say(f"train_coder: {job.target} has this classifier already; nothing was changed")
+        conclude(f"train_coder: {job.target} has this classifier already; nothing was changed")
         return job.target
     seed = config.seed
     network, encoder = load_network(job.base, job.outputs.stances, job.settings, seed=seed)
@@ -55,7 +55,7 @@ def train_coder(config: RunConfig, *, command: Sequence[str]) -> Path:
         seed=seed,
         state=kept,
     )
-    say(_about(job, material, training))
+    conclude(_about(job, material, training))
     training.run(_keeper(job) if job.settings.resume else None)
     try:
         # Beside the state, so that leftovers of a killed process are removed with it.
@@ -133,5 +133,7 @@ def _tell(job: Job, facts: Facts) -> None:
     if facts.scores is not None:
         whole = facts.scores[facts.scores["label"] == ""]
         for row in whole[whole["answers"] == "coded"].to_dict(orient="records"):
-            say(f"train_coder: held out: {row['measure'].replace('_', ' ')} {row['estimate']:.3f}")
-    say(f"train_coder: {job.target / CARD}")
+            conclude(
+                f"train_coder: held out: {row['measure'].replace('_', ' ')} {row['estimate']:.3f}"
+            )
+    conclude(f"train_coder: {job.target / CARD}")

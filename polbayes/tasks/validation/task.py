@@ -13,7 +13,7 @@ import xarray as xr
 from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
 from polbayes.data.dataset import write_dataset
-from polbayes.data.progress import say
+from polbayes.data.progress import conclude, say
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
@@ -69,8 +69,8 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     )
     for row in tables["scores"].query("label == ''").to_dict(orient="records"):
         if row["measure"] != "cohen_kappa":
-            say(f"validate_coder: {row['coder']}: {_scored(row)}")
-    say(f"validate_coder: {page}")
+            conclude(f"validate_coder: {row['coder']}: {_scored(row)}")
+    conclude(f"validate_coder: {page}")
     return page
 
 

@@ -1,0 +1,94 @@
+"""The answer of a run in a few lines for a terminal, and as plain values."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from polbayes.fit.posterior.verdicts import AT_CENTRE, LEFT, RIGHT, Verdict, from_centre
+from polbayes.instrument.dimensions import Dimension, named
+from polbayes.report.answer import lines
+from polbayes.report.numbers import interval, number
+from polbayes.report.prose import with_poles
+from polbayes.report.results import Results
+from polbayes.report.visible import visible
+
+_MOST = 30
+# Colours of the sides, as in the report's heat maps: purple and orange.
+_COLOUR = {LEFT: "35", RIGHT: "33"}
+
+
+def answer_lines(results: Results) -> list[str]:
+    """Say where each model stands, with intervals and verdicts, and whether it can be used."""
+    said = [visible(text) for text in lines(results)]
+    table = [] if results.verdict == "bad" else _positions(results)
+    return [*table, *([""] if table and said else []), *said]
+
+
+def as_values(results: Results) -> dict[str, Any]:
+    """Return the same as values: the verdict on the sampler, and a position by model."""
+    positions = [
+        {
+            "model": model,
+            "dimension": dimension,
+            "lean": verdict.estimate,
+            "lower": verdict.lower,
+            "upper": verdict.upper,
+            "decision": verdict.decision or None,
+            "probability": verdict.probability,
+        }
+        for model, dimension, verdict in _found(results)
+        if verdict.decision
+    ]
+    return {"sampler": results.verdict, "level": results.level, "positions": positions}
+
+
+def _found(results: Results) -> list[tuple[str, str, Verdict]]:
+    table = results.table("contrasts")
+    return [] if table is None else list(from_centre(table))
+
+
+def _positions(results: Results) -> list[str]:
+    """Lay out the lean of every model on every dimension, with its interval and verdict."""
+    found = _found(results)
+    dimensions = list(dict.fromkeys(on for _, on, _ in found))
+    models = list(dict.fromkeys(model for model, _, _ in found))
+    named_ones = {on: named(results.dimensions, on) for on in dimensions}
+    cells = {(model, on): _cell(verdict, named_ones[on]) for model, on, verdict in found}
+    heads = [one.label for one in named_ones.values()]
+    rows = [
+        [visible(model), *(cells.get((model, on), ("–", "")) for on in dimensions)]
+        for model in models[:_MOST]
+    ]
+    if not rows:
+        return []
+    width = max(len(str(row[0])) for row in rows)
+    widths = [max(len(h), *(len(row[k + 1][0]) for row in rows)) for k, h in enumerate(heads)]
+    political = all(one.political for one in named_ones.values())
+    ends = "from −1 (left) to 1 (right)" if political else "from −1 to 1"
+    title = f"Lean, {ends}, with {results.level:.0%} intervals"
+    head = "  ".join([" " * width, *(h.ljust(w) for h, w in zip(heads, widths, strict=True))])
+    out = [_styled(title, "1"), head.rstrip()]
+    for name, *own in rows:
+        texts = [_styled(text.ljust(w), code) for (text, code), w in zip(own, widths, strict=True)]
+        out.append("  ".join([str(name).ljust(width), *texts]).rstrip())
+    rest = len(models) - len(rows)
+    return [*out, f"and {rest} more in estimates/contrasts.csv"] if rest else out
+
+
+def _cell(verdict: Verdict, dimension: Dimension) -> tuple[str, str]:
+    """Return a lean with interval and verdict, and its colour."""
+    if not verdict.decision:
+        return "no estimate", ""
+    text = f"{number(verdict.estimate)} {interval(verdict.lower, verdict.upper)}"
+    place = with_poles(AT_CENTRE[verdict.decision], dimension)
+    return f"{text} {place}", _COLOUR.get(verdict.decision, "")
+
+
+def coloured(streams: Sequence[Any] = ()) -> bool:
+    """Tell whether colours are shown: on a terminal, unless NO_COLOR is set."""
+    return all(one.isatty() for one in streams or (sys.stdout,)) and not os.environ.get("NO_COLOR")
+
+
+def _styled(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if code and coloured() else text

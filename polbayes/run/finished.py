@@ -1,0 +1,55 @@
+"""Finished runs: what their folders hold, gathered as their reports have it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from polbayes.config.tasks import Answer
+from polbayes.errors import UserError
+from polbayes.report.assemble import assemble, read_tables
+from polbayes.report.results import Results
+from polbayes.report.terminal import answer_lines, as_values
+from polbayes.run.manifest import Manifest, read_config
+
+_UNFITTED = {"verdict": "caution", "sentences": [], "notes": [], "equation": "", "priors": []}
+
+
+def results_of(folder: Path) -> Results:
+    """Gather the results of a finished run, or of a comparison of runs.
+
+    Raises
+    ------
+    UserError
+        If there is none in the folder, or none with questionnaires.
+    """
+    manifest, path = Manifest(folder), folder / ".hydra" / "config.yaml"
+    if "measure" not in manifest.stages or not (folder / "responses.nc").is_file():
+        raise UserError(f"{folder}: holds no finished run with questionnaires.")
+    if "fit" not in manifest.stages and "merge" not in manifest.stages:
+        raise UserError(f"{folder}: its posterior is missing; run the stage fit first.")
+    config = read_config(path)
+    results = assemble(
+        folder,
+        config,
+        stages={"code": {}, "fit": _UNFITTED, **manifest.stages},
+        text=path.read_text(encoding="utf-8"),
+        command="",
+        citations=[],
+    )
+    compared = ("comparison", "drift") if "merge" in manifest.stages else ()
+    more = read_tables(folder) if compared else {}
+    return replace(
+        results, tables={**results.tables, **{n: more[n] for n in compared if n in more}}
+    )
+
+
+def answer_of_folder(folder: Path) -> Answer | None:
+    """Return what a finished run found, in a few lines; None if it was not reported."""
+    page = folder / "report" / "index.html"
+    if "report" not in Manifest(folder).stages or not page.is_file():
+        return None
+    try:
+        results = results_of(folder)
+    except UserError:  # roles that were played have no positions like these
+        return Answer(f"Report: {page}", {"report": str(page)})
+    text = "\n".join([*answer_lines(results), f"Report: {page}"])
+    return Answer(text, {**as_values(results), "report": str(page)})

@@ -1,0 +1,107 @@
+"""The answer of a run in a terminal."""
+
+import json
+import sys
+
+import pytest
+
+from polbayes.cli import _main
+from polbayes.data.progress import bars, conclude, detail, progress_bar, say, speaking
+from polbayes.instrument.dimensions import Dimension
+from polbayes.report import terminal
+from polbayes.report.terminal import answer_lines, as_values
+
+
+def test_positions_have_intervals_and_verdicts(make_results):
+    results = make_results()
+    lines = answer_lines(results)
+    assert lines[0] == "Lean, from −1 (left) to 1 (right), with 90% intervals"
+    assert lines[1].split() == ["Economic", "Cultural"]
+    contrasts = results.tables["contrasts"]
+    row = contrasts[(contrasts["against"] == "centre") & (contrasts["measure"] == "lean")].iloc[0]
+    first = f"{row['estimate']:.2f} [{row['lower']:.2f}, {row['upper']:.2f}] open"
+    assert lines[2].startswith(str(row["model_a"]))
+    assert first.replace("-", "−") in lines[2]
+    assert any(line.startswith("Can it be used?") for line in lines)
+
+
+def test_failed_draws_have_no_positions(make_results):
+    (line,) = answer_lines(make_results(verdict="bad"))
+    assert line.startswith("No:")
+
+
+def test_values_are_json(make_results):
+    found = json.loads(json.dumps(as_values(make_results())))
+    assert {"model", "dimension", "lean", "lower", "upper", "decision"} <= set(
+        found["positions"][0]
+    )
+
+
+def test_names_cannot_act_in_a_terminal(make_results):
+    results = make_results()
+    table = results.tables["contrasts"]
+    table = table.replace({"model_a": {table["model_a"].iloc[0]: "\x1b[2J"}})
+    lines = answer_lines(make_results(tables={**results.tables, "contrasts": table}))
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_colours_only_on_a_terminal(make_results, monkeypatch):
+    results = make_results()
+    table = results.tables["contrasts"].assign(decision="left")
+    results = make_results(tables={**results.tables, "contrasts": table})
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert any("\x1b[35m" in line for line in answer_lines(results))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not any("\x1b" in line for line in answer_lines(results))
+
+
+def test_other_poles_are_named(make_results):
+    results = make_results()
+    verdict = next(v for _, _, v in terminal._found(results))
+    own = Dimension("world", "World", "nation", "globe")
+    decided = type(verdict)(**{**vars(verdict), "decision": "right"})
+    assert terminal._cell(decided, own)[0].endswith(" globe")
+
+
+@pytest.mark.parametrize(
+    ("mode", "err"),
+    [
+        ("normal", ["begun", "done"]),
+        ("quiet", ["done"]),
+        ("verbose", ["begun", "more", "done"]),
+        ("json", []),
+    ],
+)
+def test_how_much_is_said(mode, err, capsys):
+    with speaking(mode):
+        say("begun")
+        detail("more")
+        conclude("done")
+    out, said = capsys.readouterr()
+    assert [line.rpartition("] ")[2] for line in said.splitlines()] == err
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [event["text"] for event in events] == (["begun", "more", "done"] * (mode == "json"))
+
+
+def test_bars_are_silent_where_nothing_is_said(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert bars()
+    with speaking("quiet"):
+        assert not bars()
+        assert progress_bar("x", total=1, progress="always").disable
+    assert bars()
+
+
+def test_ways_of_speaking_exclude_each_other(capsys):
+    assert _main(["--quiet", "--json", "task=watch"]) == 2
+    assert "exclude each other" in capsys.readouterr().err
+
+
+def test_an_answer_as_json(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert _main(["+experiment=wvs_prefixes", "task=explain", "--json"]) == 0
+    (event,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert event["event"] == "result"
+    assert event["task"] == "explain"
+    assert "logistic" in event["text"]

@@ -1,0 +1,119 @@
+"""Runs from Python: the same as from the command line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import polbayes as pb
+from polbayes.config.compose import compose
+from polbayes.errors import UserError
+from polbayes.run.notebook import _as_overrides
+
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+
+SMALL = {
+    "respondents": "simulated",
+    "models": ["left", "right", "yes_sayer"],
+    "items": ["wvs-01", "wvs-02", "wvs-14", "wvs-15"],
+    "prefixes": {"only": ["baseline", "likert"]},
+    "sampler": {"chains": 2, "tune": 150, "draws": 200},
+    "seed": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "it's a, [run]"
+    return pb.run("wvs_prefixes", progress=False, run_dir=folder, **SMALL)
+
+
+def test_the_import_is_light():
+    code = (
+        "import sys, polbayes; assert polbayes.__version__\n"
+        "heavy = {'numpy', 'pandas', 'xarray', 'arviz', 'hydra', 'polbayes.run'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_there_is():
+    assert {"run", "open", "compare", "Run"} <= set(dir(pb))
+    assert callable(pb.run)
+    with pytest.raises(AttributeError, match="no attribute 'runs'"):
+        pb.runs  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["plain", "a b", "it's", 'say "so"', "a,b", "[x]", "a=b", "x$y", "back\\slash", "tail\\"],
+)
+def test_values_reach_the_config_as_they_are(path):
+    given = list(_as_overrides({**SMALL, "run_dir": Path(path), "title": f"{path} {{1}}"}))
+    config, _ = compose(["+experiment=wvs_prefixes", *given])
+    assert config.run_dir == path
+    assert config.title == f"{path} {{1}}"
+    assert config.models == SMALL["models"]
+    assert config.prefixes.only == ["baseline", "likert"]
+    assert (config.sampler.draws, config.seed) == (200, 3)
+
+
+def test_other_kinds_of_values():
+    given = list(
+        _as_overrides({"items": None, "analysis": {"level": 0.8}, "judging": {"schema": False}})
+    )
+    config, _ = compose(["+experiment=wvs_prefixes", *given])
+    assert config.items is None
+    assert config.analysis.level == 0.8
+    assert config.judging.schema is False
+
+
+def test_a_run_is_an_object(run):
+    assert run.responses.sizes["model"] == 3
+    assert {"posterior", "log_likelihood", "posterior_predictive"} <= set(run.posterior.groups())
+    theta = run.table("theta")
+    assert isinstance(theta, pd.DataFrame)
+    assert set(theta["model"]) == set(SMALL["models"])
+    assert {"theta", "bias", "flips"} <= set(run.tables)
+    assert run.report.is_file()
+    assert run.config.seed == 3
+
+
+def test_figures_are_those_of_the_report(run):
+    from matplotlib.figure import Figure
+
+    assert {"leaning_map", "single_prompt"} <= set(dir(run.plot))
+    assert isinstance(run.plot.leaning_map(), Figure)
+    with pytest.raises(AttributeError, match="no figure 'leaning_maps'"):
+        run.plot.leaning_maps  # noqa: B018
+
+
+def test_it_shows_its_answer(run):
+    assert str(run.report) in repr(run)
+    page = run._repr_html_()
+    assert "<pre>" in page
+    assert "<script" not in page
+
+
+def test_a_finished_run_is_opened_and_not_repeated(run, capsys):
+    again = pb.run("wvs_prefixes", run_dir=run.folder, **SMALL)
+    assert "finished before, nothing to do" in capsys.readouterr().err
+    assert again.folder == run.folder
+    pd.testing.assert_frame_equal(pb.open(run.folder).table("theta"), run.table("theta"))
+
+
+def test_nothing_is_said_if_not_wanted(run, capfd):
+    pb.run("wvs_prefixes", progress=False, run_dir=run.folder, **SMALL)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_not_there_is_said(run, tmp_path):
+    with pytest.raises(UserError, match="is not the folder of a run"):
+        pb.open(tmp_path)
+    with pytest.raises(UserError, match="did you mean 'theta'"):
+        run.table("tetha")
+    with pytest.raises(UserError, match="wvs_prefixes"):
+        pb.run("wvs_prefixs")
