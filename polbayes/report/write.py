@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 PAGE = "index.html"
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
-# The page embeds the PNG of a figure with more bytes, such as a heat map of thousands of cells.
+# The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
 _LARGEST_SVG = 500_000
+_WIDEST_PIXELS = 2000
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -132,8 +133,13 @@ def _save(figure: "Figure", path: Path) -> bytes:
         figure.set_layout_engine("none")
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
-    large = len(svg.getvalue()) > _LARGEST_SVG
-    return path.with_name(f"{path.name}.png").read_bytes() if large else svg.getvalue()
+    if len(svg.getvalue()) <= _LARGEST_SVG:
+        return svg.getvalue()
+    small = io.BytesIO()
+    dots = min(_PIXELS_PER_INCH, _WIDEST_PIXELS / max(figure.get_size_inches()))
+    with neutral_style():
+        figure.savefig(small, format="png", dpi=dots, metadata={"Software": None})
+    return small.getvalue()
 
 
 def _swap_in(built: Path, target: Path) -> None:
