@@ -177,4 +177,5 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
 
 
 def _data_uri(image: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(image).decode()}"
+    kind = "png" if image.startswith(b"\x89PNG") else "svg+xml"
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PAGE = "index.html"
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
+# The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
+_LARGEST_SVG = 500_000
+_WIDEST_PIXELS = 2000
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -117,7 +120,7 @@ def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> Non
 
 
 def _save(figure: "Figure", path: Path) -> bytes:
-    """Save a figure as PNG and SVG, always with the same bytes, and return the SVG."""
+    """Save a figure as PNG and SVG, always with the same bytes, and return that for the page."""
     from polbayes.report.figures.style import neutral_style
 
     path.parent.mkdir(exist_ok=True)
@@ -130,7 +133,13 @@ def _save(figure: "Figure", path: Path) -> bytes:
         figure.set_layout_engine("none")
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
-    return svg.getvalue()
+    if len(svg.getvalue()) <= _LARGEST_SVG:
+        return svg.getvalue()
+    small = io.BytesIO()
+    dots = min(_PIXELS_PER_INCH, _WIDEST_PIXELS / max(figure.get_size_inches()))
+    with neutral_style():
+        figure.savefig(small, format="png", dpi=dots, metadata={"Software": None})
+    return small.getvalue()
 
 
 def _swap_in(built: Path, target: Path) -> None:

@@ -424,6 +424,17 @@ def test_the_same_results_give_the_same_bytes(make_results: Any, tmp_path: Path)
     assert contents[0] == contents[1]
 
 
+def test_a_large_figure_is_embedded_as_png(
+    make_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polbayes.report.write._LARGEST_SVG", 1)
+    results = make_results(["a", "b"], items=2, prefixes=1, tables={})
+    path = write_report(results, tmp_path / "report")
+    (image,) = Page(path).having("img")
+    assert str(image["src"]).startswith("data:image/png;base64,iVBORw0KGgo")
+    assert (path.parent / "figures" / "issues.svg").is_file()
+
+
 def test_results_are_checked(make_results: Any) -> None:
     with pytest.raises(ValueError, match="verdict must be one of"):
         make_results(verdict="fine")

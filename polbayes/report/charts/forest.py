@@ -110,7 +110,7 @@ def _marks(name: str, series: list[str], axis: str) -> list[Spec]:
     shown |= {"e_": "Estimate", "l_": "From", "u_": "To"}
     return [
         {
-            "mark": {"type": "rule", "aria": False, "strokeWidth": 2.5, "opacity": 0.6},
+            "mark": {"type": "rule", "aria": False, "strokeWidth": 2.5, "opacity": 0.8},
             "encoding": {**own, "x": x, "x2": {"field": "u"}},
         },
         {
