@@ -68,17 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _main(arguments: list[str]) -> int:
-    if not arguments or {"--help", "-h"} & set(arguments):
-        print(_help())
-        return 0 if arguments else 2
-    if arguments[0] in ("--complete", "--completion") and len(arguments) == 2:
-        return _complete(*arguments)
-    if "--version" in arguments:
-        from polbayes import __version__
-
-        print(f"polbayes {__version__}")
-        return 0
     try:
+        about = _about(arguments)
+        if about:
+            print(about, flush=True)
+            return 0 if arguments else 2
+        if arguments[0] in ("--complete", "--completion") and len(arguments) == 2:
+            return _complete(*arguments)
         mode, arguments = _mode(arguments)
         with speaking(mode):
             return _run(arguments, mode)
@@ -99,6 +95,17 @@ def _main(arguments: list[str]) -> int:
         if told is None:
             raise
         return _tell(told)
+
+
+def _about(arguments: list[str]) -> str:
+    """Return the help or the version if asked for, or the help without any argument."""
+    if not arguments or {"--help", "-h"} & set(arguments):
+        return _help()
+    if "--version" not in arguments:
+        return ""
+    from polbayes import __version__
+
+    return f"polbayes {__version__}"
 
 
 def _complete(flag: str, word: str) -> int:

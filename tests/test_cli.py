@@ -88,6 +88,12 @@ def test_help_wins_over_everything(capsys, flag):
     assert "usage:" in out
 
 
+def test_the_reader_of_the_help_may_be_gone():
+    command = f"{sys.executable} -m polbayes --help | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
 def test_version(capsys):
     from polbayes import __version__
 
@@ -108,7 +114,7 @@ REFUSING = ("respondents=simulated", "analysis.unidentified=refuse")
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([WVS, "--verbose"], "unknown option '--verbose'"),
+        ([WVS, "--loud"], "unknown option '--loud'"),
         ([WVS, "seed"], "'seed' is not of the form KEY=VALUE"),
         ([WVS, "--config-dir"], "--config-dir: name a folder after it"),
         ([WVS, "--config-dir=/no/such/folder"], "'/no/such/folder' is not a folder"),
