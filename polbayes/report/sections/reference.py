@@ -66,4 +66,4 @@ _READING = (
     "distance of θ is about statements like these.",
 )
 
-SECTION = SectionMaker("Compared with whom", reference, analysis="ideology")
+SECTION = SectionMaker("Compared with whom", reference, optional=True)
