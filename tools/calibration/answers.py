@@ -371,7 +371,10 @@ def _bias(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
     by = {"bias_total": ["model"], "bias": ["model", "dimension"]}
     if instrument:
         by["bias_instrument"] = ["model", "dimension", "instrument"]
-    out = {}
+    # Of one statement: its keyed answer, every wording at equal weight.
+    keyed = wordings.assign(keyed=wordings["flipped"] * wordings["direction"])
+    of_items = keyed.groupby(["model", "item"])["keyed"].mean().items()
+    out = {f"bias_item[{model}, {item}]": float(value) for (model, item), value in of_items}
     for name, levels in by.items():
         for at, rows in wordings.groupby(levels):
             sides = rows.groupby("direction")["flipped"].mean()
