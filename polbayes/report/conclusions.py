@@ -57,7 +57,7 @@ def by_conclusion(flips: pd.DataFrame) -> pd.DataFrame:
     conclusions that one prompt would change most often come first.
     """
     known = flips[flips["decision"].notna() & (flips["decision"] != OPEN)].copy()
-    known["model_b"] = known["model_b"].fillna("")
+    known["model_b"] = known["model_b"].astype(object).fillna("")  # numbers if there are no pairs
     known["by"] = list(zip(known["change"], known["prompts"], strict=True))
     there = list(dict.fromkeys(known["by"]))
     order = [by for by in CHANGES if by in there] + [by for by in there if by not in CHANGES]

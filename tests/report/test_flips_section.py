@@ -69,6 +69,14 @@ def test_an_open_verdict_cannot_flip():
     assert "all verdicts are open" in answer_of(table_of({("again", "asked"): 0.1}, every))[0]
 
 
+def test_one_model_has_no_pairs(tmp_path):
+    """Read from a file, the empty column of the other model is one of numbers."""
+    alone = table_of({("again", "asked"): 0.1}, [("centre", "a", None, "left")])
+    alone.to_csv(tmp_path / "flips.csv", index=False)
+    found = by_conclusion(pd.read_csv(tmp_path / "flips.csv"))
+    assert found[["model_a", "model_b"]].values.tolist() == [["a", ""]]
+
+
 def test_what_would_change_it_is_said_the_likeliest_first():
     table = table_of({("run", "asked"): 0.04, ("prompt", "new"): 0.2, ("coder", "nli"): 0.3})
     first, second, *_ = answer_of(table)
