@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.fit.density.layout import entries, lay_out
+from polbayes.fit.density.model import build
+from polbayes.fit.density.prior_densities import priors_of
 from polbayes.fit.fit import fit
+from polbayes.fit.posterior.power_scaling import log_prior
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.equation import equation, prior_lines
 from polbayes.fit.spec.terms import bind
@@ -80,6 +84,27 @@ def test_it_is_written_down(coded, spec_of):
     assert (
         "theta: standard deviation of the step of (1 | rw(party:year)) ~ HalfNormal(0.3)" in lines
     )
+
+
+def test_start_and_steps_have_their_own_priors_everywhere(coded, spec_of):
+    """In the sampled density, in the search for the mode, and in the sensitivity to priors."""
+    own = {"theta.party:year.start.sd": "Constant(2)", "theta.party:year.step.sd": "Exponential(3)"}
+    stance = np.resize([1, -1, -1, 1, 1], (6, 4))[:, :, None, None, None]
+    spec = spec_of(PARTS, priors=own, **SIGNED)
+    cells = gather_cells(dated(coded, stance), spec)
+    built = build(spec, cells, bind(spec, cells))
+    # A scale may be negative where it is sampled, and has the density of both signs.
+    names = [prior.name for prior in priors_of(built.layout, spec, cells).scales[:2]]
+    assert names == ["Constant", "Laplace"]
+    assert built.start.scales[0] == 2.0
+    layout = built.layout
+    sd = np.ones((1, 2, len(layout.scales)))
+    sd[0, :, 1] = 0.5, 1.5
+    shape = (1, 2, len(layout.coefficients))
+    drawn = xr.Dataset({"b": (("chain", "draw", "k"), np.zeros(shape))})
+    drawn["sd"] = (("chain", "draw", "scale"), sd)
+    (found,) = log_prior(built, drawn)
+    assert found[1] - found[0] == pytest.approx(-3.0)  # of the exponential density of the steps
 
 
 @pytest.mark.parametrize(

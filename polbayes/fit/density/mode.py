@@ -105,7 +105,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
     leading, terms = _leading_columns(layout), _parts(layout, spec, cells)
-    priors = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    priors = [spec.prior(*scale, "sd") for scale in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
     held |= ~np.isnan(constant)

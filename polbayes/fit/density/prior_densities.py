@@ -41,11 +41,7 @@ class Priors:
 
 def priors_of(layout: Layout, spec: Spec, cells: Cells) -> Priors:
     """Look up the priors in a spec."""
-    scales = [spec.prior(part, name, "sd") for part, name, _ in layout.scales]
-    for block in layout.blocks:
-        if block.group is not None and block.group.term.walk:
-            for k in range(block.scales[0], sum(block.scales)):
-                scales[k] = spec.prior(*layout.scales[k], "sd")
+    scales = [spec.prior(*scale, "sd") for scale in layout.scales]
     for block in layout.blocks:
         if not block.correlated:
             for k in range(block.scales[0], sum(block.scales)):

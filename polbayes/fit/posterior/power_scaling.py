@@ -34,7 +34,7 @@ def log_prior(built: Built, drawn: xr.Dataset) -> np.ndarray:
     """Return ``[chain, draw]`` the log prior density of top-level parameters, up to a constant."""
     layout = built.layout.sampled
     priors = priors_of(layout, built.spec, built.cells)
-    scales = [built.spec.prior(part, name, "sd") for part, name, _ in layout.scales]
+    scales = [built.spec.prior(*scale, "sd") for scale in layout.scales]
     groups = {"b": priors.coefficients, "sd": scales, "gap": priors.gaps, "nu": priors.tails}
     total = np.zeros((drawn.sizes["chain"], drawn.sizes["draw"]))
     for name, own in groups.items():

@@ -155,8 +155,8 @@ class Spec:
     def prior(self, part: str, *names: str) -> Prior:
         """Return the most specific prior for a quantity of a part.
 
-        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``,
-        with the label of the scale in between for a random walk.
+        `names` are that of the term and, for group-specific ones, ``"sd"``, ``"cor"`` or ``"nu"``.
+        The label of a scale may be in between; only those of random walks have priors of their own.
         """
         kind = names[-1] if names[-1] in ("sd", "cor", "nu") else "common"
         shorter = [".".join((part, names[0], kind))] * (len(names) > 2)
