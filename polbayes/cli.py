@@ -112,10 +112,7 @@ def _complete(flag: str, word: str) -> int:
     """Print what a word may become, or what makes a shell ask for it."""
     from polbayes.config.completion import candidates, script
 
-    try:
-        print("\n".join(candidates(word)) if flag == "--complete" else script(word))
-    except UserError as error:
-        return _tell(error)
+    print("\n".join(candidates(word)) if flag == "--complete" else script(word))
     return 0
 
 

@@ -67,6 +67,11 @@ _REFUSALS = (
 )
 
 
+def reason(error: Exception) -> str:
+    """Return what an error of a library says as one line, or its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def unknown(what: str, given: object, known: Iterable[str], *, where: str = "") -> UserError:
     """Make the error for an unknown name, with a suggestion if one of the known ones is close.
 

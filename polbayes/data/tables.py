@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,7 @@ def read_table(path: Path) -> "pd.DataFrame":
     try:
         frame = _read(path)
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path}: cannot be read as a table ({reason[:200]}).") from error
+        raise UserError(f"{path}: cannot be read as a table ({reason(error)[:200]}).") from error
     if not len(frame.columns) or not len(frame):
         raise UserError(f"{path}: the table has no rows.")
     frame.columns = [str(column) for column in frame.columns]

@@ -8,7 +8,7 @@ import pandas as pd
 from polbayes.coding.logs.reader import Reader, as_table
 from polbayes.config.schema import ImportConfig
 from polbayes.data.tables import read_table
-from polbayes.errors import UserError, check_known
+from polbayes.errors import UserError, check_known, reason
 
 _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
 
@@ -29,8 +29,9 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     except UserError:
         raise
     except Exception as error:  # what a builder or the network raises
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"imported.path: '{path}' cannot be loaded ({reason[:300]}).") from error
+        raise UserError(
+            f"imported.path: '{path}' cannot be loaded ({reason(error)[:300]})."
+        ) from error
     return as_table(split.to_list(), path)
 
 

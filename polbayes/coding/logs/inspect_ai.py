@@ -15,7 +15,7 @@ from polbayes.coding.logs.reader import (
     options_of,
 )
 from polbayes.config.schema import ImportConfig
-from polbayes.errors import UserError
+from polbayes.errors import UserError, reason
 from polbayes.respondents.chat_api.options import after_thinking, option_masses
 from polbayes.respondents.chat_api.reply import Position
 
@@ -51,8 +51,9 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     except UserError:
         raise
     except Exception as error:  # a damaged log can fail in any way
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path}: cannot be read as a log of Inspect ({reason[:200]}).") from error
+        raise UserError(
+            f"{path}: cannot be read as a log of Inspect ({reason(error)[:200]})."
+        ) from error
     return as_table(rows, path)
 
 

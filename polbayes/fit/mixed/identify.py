@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polbayes.errors import UserError
+from polbayes.errors import UserError, reason
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
@@ -54,8 +54,7 @@ def design_matrix(frame: pd.DataFrame, formula: str, where: str) -> tuple[list[s
         common: Any = design_matrices(formula, frame, extra_namespace=NAMESPACE).common
         table = common.as_dataframe()
     except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{where}: '{formula}' cannot be evaluated ({reason}).") from error
+        raise UserError(f"{where}: '{formula}' cannot be evaluated ({reason(error)}).") from error
     matrix = table.to_numpy(dtype=float)
     if not np.isfinite(matrix).all():
         column = table.columns[~np.isfinite(matrix).all(axis=0)][0]

@@ -4,9 +4,7 @@ The sampler's vectors become ``theta[model, dimension]``, ``difficulty[item]`` a
 each is the value of a part of the predictor, averaged over the cells with that label.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
 from polbayes.fit.posterior.lean import lean
-from polbayes.fit.posterior.pointwise import draws_of
+from polbayes.fit.posterior.pointwise import draws_of, of_each
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import theta_variables
 from polbayes.fit.spec.spec import POSITIONS
@@ -283,8 +281,7 @@ def of_every_draw(
         effects, gaps = draws.effects[draw], draws.gaps[draw]
         return function(*forward(effects, *plain), gaps, sharpness(effects, *plain)[0])
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return np.stack(list(threads.map(of, range(len(draws.effects)))))
+    return np.stack(of_each(of, range(len(draws.effects))))
 
 
 def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:

@@ -7,11 +7,8 @@ and hence that of the score of a study that asks some of the prompts, or new one
 are drawn from the distributions of such effects.
 """
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,10 +19,8 @@ from polbayes.fit.density.kernel import forward
 from polbayes.fit.density.layout import Block
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.measurement_design import shares
-from polbayes.fit.posterior.pointwise import Draws, draws_of
+from polbayes.fit.posterior.pointwise import Draws, draws_of, of_each
 from polbayes.fit.spec.cells import levels
-
-_T = TypeVar("_T")
 
 AGAIN, PREFIX, WORDING, RUN, PROMPT = "again", "prefix", "wording", "run", "prompt"
 ASKED, NEW = "asked", "new"
@@ -244,12 +239,12 @@ class _Answering:
             eta, own = forward(self.draws.effects[k], *self.plain)
             return np.asarray(table @ family.net(eta, own, self.draws.gaps[k]))
 
-        return np.stack(_threaded(one, rows))
+        return np.stack(of_each(one, rows))
 
     def scores(self, designs: Sequence[_Design]) -> dict[tuple[str, str], np.ndarray]:
         """Return ``[study, model and dimension]`` the scores of studies of every kind."""
         size = len(self.asked.places)
-        found = _threaded(lambda k: self._of(k, designs), range(len(self.draws.effects)))
+        found = of_each(lambda k: self._of(k, designs), range(len(self.draws.effects)))
         whole = (np.concatenate(values).reshape(-1, size) for values in zip(*found, strict=True))
         return {design.name: values for design, values in zip(designs, whole, strict=True)}
 
@@ -298,9 +293,3 @@ class _Answering:
         for block in self.built.layout.blocks:
             if block.group is not None and anew & set(block.group.term.factors):
                 yield block
-
-
-def _threaded(function: Callable[[int], _T], of: Sequence[int]) -> list[_T]:
-    """Call a function of each number, on all processors."""
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(function, of))

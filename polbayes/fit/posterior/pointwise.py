@@ -5,7 +5,11 @@ information about an effect that enters only one cell, whereas the draws are con
 the cell; such effects are therefore integrated out over their own distribution.
 """
 
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import xarray as xr
@@ -18,6 +22,8 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.families import kinds
 from polbayes.fit.families.ordinal import multinomial
+
+_T = TypeVar("_T")
 
 PARTS = ("answers", "validity")
 # Seed of what is drawn where there are very many answers.
@@ -56,6 +62,12 @@ class Draws:
     scales: np.ndarray  # [draw, scale]
     readings: np.ndarray  # [draw, number] gamma variables of confusion matrices, if any
     tails: np.ndarray  # [draw, tail] degrees of freedom of t distributions, if any
+
+
+def of_each(function: Callable[[int], _T], draws: Sequence[int]) -> list[_T]:
+    """Call a function of the number of each draw, on all processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(function, draws))
 
 
 def draws_of(drawn: xr.Dataset) -> Draws:
