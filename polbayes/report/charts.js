@@ -54,9 +54,20 @@ const show = (event, item) => {
   document.dispatchEvent(new CustomEvent("answers", { detail: { model, item: statement, prefix } }));
 };
 
+// The page has the rows of a chart by column and each text once.
+const rows = ({ count, numbers, texts }) => {
+  const fields = [
+    ...Object.entries(numbers).map(([field, column]) => [field, (k) => column[k]]),
+    ...Object.entries(texts).map(([field, column]) => [field, (k) => column.texts[column.at[k]]]),
+  ];
+  const row = (_, k) => Object.fromEntries(fields.map(([field, at]) => [field, at(k)]));
+  return Array.from({ length: count }, row);
+};
+
 const views = new Map();
 const draw = async (figure) => {
-  const spec = JSON.parse(figure.querySelector("script").textContent);
+  const { data, ...chart } = JSON.parse(figure.querySelector("script").textContent);
+  const spec = { ...chart, data: { values: rows(data) } };
   const [frame, holder] = [figure.querySelector(".chart-frame"), figure.querySelector(".chart")];
   const before = views.get(figure);
   const kept = before?.getState({ signals: (name) => (spec.params ?? []).some((p) => p.name === name) }).signals;

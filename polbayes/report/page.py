@@ -12,7 +12,7 @@ from typing import Any
 
 from polbayes.data.spreadsheets import SIGNS
 from polbayes.report.blocks import Beside, Block, Fold, Picture, Section
-from polbayes.report.charts.parts import clean
+from polbayes.report.charts.parts import clean, packed
 from polbayes.report.results import Reported, Results
 from polbayes.report.sections import in_order
 from polbayes.report.visible import visible
@@ -161,7 +161,7 @@ def _libraries() -> str:
 
 def _json(chart: Mapping[str, Any]) -> str:
     """Write JSON that can stand in a script element, whatever its texts are."""
-    text = json.dumps(clean(chart), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(packed(clean(chart)), allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

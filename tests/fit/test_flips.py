@@ -12,6 +12,7 @@ from scipy.special import expit
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.analysis import fit_analysis
 from polbayes.fit.density.model import build
+from polbayes.fit.posterior import other_studies as other_studies_module
 from polbayes.fit.posterior.flips import Conclusion, concluded, flip_tables
 from polbayes.fit.posterior.other_studies import Asked, other_studies
 
@@ -59,6 +60,30 @@ def test_each_study_asks_one_wording_of_every_item():
         assert own["prefix"].nunique() == 1
         seen.add((tuple(own.sort_values("item")["variant"]), own["prefix"].iloc[0]))
     assert len(seen) > 5
+
+
+def test_studies_of_very_many_cells_ask_some_prompts(monkeypatch):
+    monkeypatch.setattr(other_studies_module, "_MOST_CELLS", 2000)
+    grid = pd.MultiIndex.from_product(
+        [range(2), range(5), range(50), range(10)], names=["model", "item", "variant", "prefix"]
+    )
+    frame = grid.to_frame(index=False)
+    answers = np.where(frame["variant"] == 7, 0, 3)
+    kept = other_studies_module._of_some_prompts(frame, answers, 1)
+    of = frame[kept > 0]
+    assert set(kept) == {0, 3}
+    assert 7 not in set(of["variant"])
+    # 49 of 50 wordings have answers, 4900 cells: 20 wordings of each item stay, whole ones.
+    assert of.groupby("item")["variant"].nunique().tolist() == [20] * 5
+    assert of.groupby(["item", "variant"]).size().unique().tolist() == [20]
+    assert of.groupby("item")["variant"].unique().map(frozenset).nunique() == 5
+    again = other_studies_module._of_some_prompts(frame, answers, 1)
+    assert (again == kept).all()
+    monkeypatch.setattr(other_studies_module, "_MOST_CELLS", 30)
+    few = frame[other_studies_module._of_some_prompts(frame, answers, 1) > 0]
+    assert few.groupby("item")["variant"].nunique().tolist() == [2] * 5
+    assert few["prefix"].nunique() == 2
+    assert other_studies_module._of_some_prompts(frame.iloc[:30], answers[:30], 1).sum() == 90
 
 
 @pytest.mark.parametrize(

@@ -184,15 +184,28 @@ def test_charts_show_the_numbers_of_the_tables(page: Page, make_results: Any) ->
     assert len(charts) == 8
     tables = make_results().tables
     forest = next(c for name, c in charts.items() if name.startswith("Forest plot of the leanings"))
-    rows = [r for r in forest["data"]["values"] if r["of"] == "on statements like these"]
+    rows = [r for r in rows_of(forest) if r["of"] == "on statements like these"]
     expected = tables["theta"].round(3)
     assert [(r["name"], r["e"], r["l"], r["u"]) for r in rows] == [
         tuple(row) for row in expected[["model", "estimate", "lower", "upper"]].to_numpy()
     ]
     issues = next(c for name, c in charts.items() if name.startswith("Heat map of 6 statements"))
-    fitted = [row for row in issues["data"]["values"] if row[2] == 0]
-    estimates = tables["bias_by_item"].sort_values(["model", "item"])["estimate"].round(3)
-    assert [row[3] for row in sorted(fitted)] == estimates.tolist()
+    fitted = [(r["model"], r["item"], r["e"]) for r in rows_of(issues) if r["s"] == 0]
+    estimates = tables["bias_by_item"].sort_values(["model", "item"])
+    assert sorted(fitted) == [
+        tuple(row) for row in estimates.round(3)[["model", "item", "estimate"]].to_numpy()
+    ]
+
+
+def rows_of(chart: dict[str, Any]) -> list[dict[str, Any]]:
+    """Make rows of a chart's columns again."""
+    data = chart["data"]
+    columns = data["numbers"] | {
+        field: [column["texts"][at] for at in column["at"]]
+        for field, column in data["texts"].items()
+    }
+    assert {len(column) for column in columns.values()} == {data["count"]}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def test_the_policy_lets_the_own_style_and_script_through(page: Page) -> None:

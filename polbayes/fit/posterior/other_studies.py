@@ -29,6 +29,8 @@ _ANEW = {PREFIX: {"prefix"}, WORDING: {"variant"}, PROMPT: {"prefix", "variant"}
 # Numbers of studies drawn from a draw of the posterior, and of draws: some 20 million answers.
 _DESIGNS = 20
 _ANSWERS, _LEAST, _MOST = 20_000_000, 200, 1000
+# With more cells than this, studies ask some of the run's wordings and prefixes, drawn at random.
+_MOST_CELLS = 200_000
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def other_studies(built: Built, drawn: xr.Dataset, *, seed: int, most: int) -> S
         most.
     """
     every = built.cells.every
-    asked = Asked(every.frame, every.answered)
+    asked = Asked(every.frame, _of_some_prompts(every.frame, every.answered, seed))
     draws = _thinned(draws_of(drawn), -(-_ANSWERS // max(len(asked.frame), 1)))
     answering = _Answering(built, draws, asked, seed)
     designs = _designs(built, asked, np.random.default_rng(seed))
@@ -171,6 +173,23 @@ def other_studies(built: Built, drawn: xr.Dataset, *, seed: int, most: int) -> S
         full[name][:, at[0], at[1]] = values
     shifts = answering.expected(table, slice(None))
     return Studies(models, dimensions, full, prompts, shifts)
+
+
+def _of_some_prompts(frame: pd.DataFrame, answers: np.ndarray, seed: int) -> np.ndarray:
+    """Drop the answers to all but some wordings, and prefixes, of a run with very many cells."""
+    rng = np.random.default_rng(seed)
+    kept = answers.copy()
+    for names in (["item", "variant"], ["prefix"]):
+        cells = np.flatnonzero(kept > 0)
+        if len(cells) <= _MOST_CELLS:
+            break
+        at, table = levels(frame.iloc[cells].reset_index(drop=True), names)
+        among = table.assign(every=0).iloc[rng.permutation(len(table))]
+        groups = among.groupby(names[:-1] or "every")
+        most = np.maximum(2, groups["every"].transform("size") * _MOST_CELLS / len(cells))
+        chosen = (groups.cumcount() < most).sort_index().to_numpy()
+        kept[cells[~chosen[at]]] = 0
+    return kept
 
 
 def _thinned(draws: Draws, most: int) -> Draws:

@@ -110,17 +110,17 @@ def statement_chart(
         left -= len(table)
         if left >= 0 or not kept:
             kept[name] = table
-    models = list(dict.fromkeys(m for table in kept.values() for m in table["model"].astype(str)))
-    items = {str(item): k for k, item in enumerate(statements["item"])}
-    texts: list[Spec] = [
-        {"k": k, "item": str(r["item"]), "dimension": str(r["dimension"])}
-        | {"text": str(r["statement"]), "statement": f"{r['item']} {r['statement']}".strip()}
-        for k, r in enumerate(statements.to_dict(orient="records"))
+    about = {str(r["item"]): r for r in statements.astype(str).to_dict(orient="records")}
+    rows = [
+        row | {"s": s, "prefix": drill.get(of)}
+        for s, (of, table) in enumerate(kept.items())
+        for row in _rows(table, about)
     ]
-    named = [{"k": k, "of": of, "prefix": drill.get(of)} for k, of in enumerate(kept)]
+    dimensions = every(list(statements["dimension"].astype(str)), "all")
+    columns = len({row["model"] for row in rows})
     params = [
         *choice("which", "Shown", dict(enumerate(kept))),
-        *choice("one", "Dimension", every([t["dimension"] for t in texts], "all")),
+        *choice("one", "Dimension", dimensions),
         *choice("order", "Sort", _SORTED),
         search("also", "Statement"),
         search("find", "Model"),
@@ -130,18 +130,9 @@ def statement_chart(
     )
     return {
         "params": params,
-        "datasets": {
-            "models": [{"k": k, "model": model} for k, model in enumerate(models)],
-            "items": texts,
-            "slices": named,
-        },
-        "data": {"values": _rows(kept, models, items)},
+        "data": {"values": rows},
         "transform": [
-            *({"calculate": f"datum[{k}]", "as": name} for k, name in enumerate(_COLUMNS)),
             *([{"filter": "datum.s == which"}] if len(kept) > 1 else []),
-            _lookup("m", "models", "model"),
-            _lookup("i", "items", "item", "dimension", "statement"),
-            _lookup("s", "slices", "of", "prefix"),
             *chosen("dimension", "one", params),
             {"filter": containing("statement", "also")},
             {"filter": containing("model", "find")},
@@ -151,32 +142,24 @@ def statement_chart(
             _mean("model", "column"),
             {"calculate": _PLACE, "as": "row"},
         ],
-        "usermeta": {"columns": len(models)},
+        "usermeta": {"columns": columns},
         "height": {"step": 20},
-        "layer": _cells("model", "statement", diverging(LEFT_RIGHT, 1), shown, len(models)),
+        "layer": _cells("model", "statement", diverging(LEFT_RIGHT, 1), shown, columns),
     }
 
 
 _SORTED = {"lean": "from left to right", "spread": "by disagreement", "given": "as asked"}
+_NUMBERS = ("estimate", "lower", "upper", "n")
 _PLACE = "order == 'lean' ? datum.mean : order == 'spread' ? -datum.spread : datum.i"
-_COLUMNS = ("m", "i", "s", "e", "l", "u", "n")
 
 
-def _lookup(key: str, name: str, *fields: str) -> Spec:
-    source = {"data": {"name": name}, "key": "k", "fields": list(fields)}
-    return {"lookup": key, "from": source}
-
-
-def _rows(
-    slices: Mapping[str, pd.DataFrame], models: Sequence[str], items: Mapping[str, int]
-) -> list[list[float | None]]:
-    """Write rows without names, which take a third of the room."""
-    numbers = {model: k for k, model in enumerate(models)}
-    out: list[list[float | None]] = []
-    for s, table in enumerate(slices.values()):
-        for row in table.to_dict(orient="records"):
-            item = items.get(str(row["item"]))
-            if item is not None and np.isfinite(row["estimate"]):
-                found = [row.get(name, np.nan) for name in ("estimate", "lower", "upper", "n")]
-                out.append([numbers[str(row["model"])], item, s, *map(value, found)])
-    return out
+def _rows(table: pd.DataFrame, about: Mapping[str, Mapping[str, str]]) -> list[Spec]:
+    places = {item: k for k, item in enumerate(about)}
+    return [
+        {"model": str(row["model"]), "item": item, "i": places[item]}
+        | {"dimension": about[item]["dimension"]}
+        | {"statement": f"{item} {about[item]['statement']}".strip()}
+        | {name[0]: value(row.get(name, np.nan)) for name in _NUMBERS}
+        for row in table.to_dict(orient="records")
+        if (item := str(row["item"])) in about and np.isfinite(row["estimate"])
+    ]

@@ -20,9 +20,14 @@ from polbayes.report.charts.parts import (
     value,
 )
 from polbayes.report.figures.leaning_map import placed
+from polbayes.report.figures.names import cross, place_names
 
 # With more models only those that are looked for get their name.
 _MOST_NAMES = 12
+# The size of the map in pixels on a page of full width.
+_WIDTH, _HEIGHT = 860, 440
+_NAME: Spec = {"type": "text", "aria": False, "align": "left", "baseline": "bottom"}
+_NAME |= {"dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}}
 
 
 def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimension]) -> Spec:
@@ -34,6 +39,8 @@ def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimensio
     ends = [abs(row[end]) for row in rows for end in ("x1", "x2", "y1", "y2") if row[end]]
     reach = value(1.1 * max(ends, default=0.5), 2)
     named = len({row["model"] for row in rows}) <= _MOST_NAMES
+    if named:
+        _place(rows, reach or 1)
     found = containing("model", "find")
     params = [
         *choice("of", "Leaning", {of: of for of in estimands}),
@@ -56,7 +63,7 @@ def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimensio
             *([{"filter": "datum.of == of"}] if len(estimands) > 1 else []),
             saying("model", "x_", "y_"),
         ],
-        "height": 440,
+        "height": _HEIGHT,
         "layer": [
             line(),
             line(along="y"),
@@ -65,11 +72,31 @@ def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimensio
             point,
             {
                 "transform": named_ones,
-                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "aria": False},
+                "mark": _NAME if named else {**_NAME, "dx": 8, "dy": -8},
                 "encoding": {"x": x, "y": y, "text": {"field": "model"}, "opacity": pale},
             },
         ],
     }
+
+
+def _place(rows: Sequence[Spec], reach: float) -> None:
+    """Add how far each name is from its point, for each estimand on its own."""
+    size = np.array([_WIDTH, _HEIGHT])
+    for of in dict.fromkeys(row["of"] for row in rows):
+        own = [row for row in rows if row["of"] == of]
+        points, low, high = (
+            size / 2 * (1 + np.nan_to_num(np.array(_at(own, end), dtype=float)) / reach)
+            for end in ("", "1", "2")
+        )
+        lines = [box for k in range(len(own)) for box in cross(points[k], low[k], high[k])]
+        sizes = [(6.6 * len(row["model"]), 14.0) for row in own]
+        boxes = place_names(points, sizes, (_WIDTH, _HEIGHT), lines=lines)
+        for row, point, box in zip(own, points, boxes, strict=True):
+            row |= {"dx": round(box[0] - point[0]), "dy": round(point[1] - box[1])}
+
+
+def _at(rows: Sequence[Spec], end: str) -> list[list[float | None]]:
+    return [[row[f"{d}{end}"] for d in "xy"] for row in rows]
 
 
 def _interval(encoding: Spec, pale: Spec) -> Spec:

@@ -1,6 +1,6 @@
 """The models on two dimensions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension
+from polbayes.report.figures.names import Box, cross, distance, place_names
 from polbayes.report.figures.style import FAINT, INK, MARKERS, SERIES, labels, neutral_style
 
 _AXES = ("x", "y")
@@ -90,15 +91,13 @@ def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float)
     """Write every name near its point, where it covers least."""
     x, y = (wide[("estimate", d)].to_numpy() for d in _AXES)
     points = _in_points(np.column_stack([x, y]), reach)
-    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points] + _corners()
+    sizes = [(0.62 * _FONT * len(name.replace("\\$", "$")), 1.25 * _FONT) for name in names]
     lines = _lines(wide, points, reach)
-    for k, name in enumerate(names):
-        size = (0.62 * _FONT * len(name.replace("\\$", "$")), 1.25 * _FONT)
-        costs = {place: _cost(place, points[k], taken, lines) for place in _places(points[k], size)}
-        best = min(costs, key=lambda place: costs[place])
-        taken.append(best)
-        offset = (best[0] - points[k][0], best[1] - points[k][1])
-        far = np.hypot(*_gap(best, points[k])) > 14
+    side = (_SIDE * 72, _SIDE * 72)
+    boxes = place_names(points, sizes, side, lines=lines, taken=_corners())
+    for k, (name, box) in enumerate(zip(names, boxes, strict=True)):
+        offset = (box[0] - points[k][0], box[1] - points[k][1])
+        far = distance(box, points[k]) > 14
         axes.annotate(
             name, (x[k], y[k]), offset, textcoords="offset points", fontsize=_FONT,
             ha="left", va="bottom", zorder=5,
@@ -107,15 +106,12 @@ def _write_names(axes: Axes, wide: pd.DataFrame, names: list[str], reach: float)
         )  # fmt: skip
 
 
-_Box = tuple[float, float, float, float]
-
-
 def _in_points(values: np.ndarray, reach: float) -> np.ndarray:
     """Convert data to points (1/72 inch) from the lower left corner of the map."""
     return (values / reach + 1) * _SIDE * 36
 
 
-def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[_Box]:
+def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[Box]:
     """Return the boxes of the intervals and of the two lines at the centre."""
     low, high = (
         _in_points(np.nan_to_num(wide[[(end, d) for d in _AXES]].to_numpy()), reach)
@@ -123,12 +119,12 @@ def _lines(wide: pd.DataFrame, points: np.ndarray, reach: float) -> list[_Box]:
     )
     side = _SIDE * 72
     boxes = [(0.0, side / 2 - 1, side, side / 2 + 1), (side / 2 - 1, 0.0, side / 2 + 1, side)]
-    for (x, y), (left, bottom), (right, top) in zip(points, low, high, strict=True):
-        boxes += [(left, y - 1, right, y + 1), (x - 1, bottom, x + 1, top)]
+    for point, start, end in zip(points, low, high, strict=True):
+        boxes += cross(point, start, end)
     return boxes
 
 
-def _corners() -> list[_Box]:
+def _corners() -> list[Box]:
     """Return the boxes of the texts in the corners (`_frame`)."""
     side, width, height = _SIDE * 72, 80.0, 24.0
     return [
@@ -136,37 +132,6 @@ def _corners() -> list[_Box]:
         for left in (0.0, side - width)
         for low in (0.0, side - height)
     ]
-
-
-def _places(point: np.ndarray, size: tuple[float, float]) -> Iterator[_Box]:
-    width, height = size
-    for gap in (7, 14, 24, 36, 50):
-        for dx, dy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)):
-            left = point[0] + gap * dx - width * (1 - dx) / 2
-            low = point[1] + gap * dy - height * (1 - dy) / 2
-            yield left, low, left + width, low + height
-
-
-def _cost(place: _Box, point: np.ndarray, taken: list[_Box], lines: list[_Box]) -> float:
-    # A covered name or point is lost; a covered line remains partly visible.
-    covered = sum(20 * _overlap(place, other) for other in taken)
-    covered += sum(_overlap(place, other) for other in lines)
-    end = _SIDE * 72
-    beyond = max(0.0, -place[0], -place[1], place[2] - end, place[3] - end)
-    return covered + 1000 * beyond + float(np.hypot(*_gap(place, point)))
-
-
-def _overlap(a: _Box, b: _Box) -> float:
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    return max(width, 0.0) * max(height, 0.0)
-
-
-def _gap(place: _Box, point: np.ndarray) -> tuple[float, float]:
-    return (
-        max(place[0] - point[0], point[0] - place[2], 0.0),
-        max(place[1] - point[1], point[1] - place[3], 0.0),
-    )
 
 
 def _write_key(figure: Figure, names: list[str], *, left: float) -> None:
