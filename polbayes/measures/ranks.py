@@ -23,6 +23,8 @@ _COLUMNS = (
     *("dimension", "first", "second", "measure", "estimate", "p", "lower", "upper"),
     *("lower_item", "upper_item", "n_models", "n_undefined_item", "level", "note"),
 )
+# Number of pairs of models to compare at a time, over draws and levels: some 16 MB.
+_AT_ONCE = 4_000_000
 
 
 def rank_agreement(
@@ -90,36 +92,53 @@ def _of_dimension(
 ) -> list[dict[str, Any]]:
     levels = list(dict.fromkeys(key[1] for key in place))
     models = list(dict.fromkeys(key[0] for key in place))
-    rows, series = [], []
-    for a, b in combinations(levels, 2):
-        both = [m for m in models if (m, a) in place and (m, b) in place]
-        x, y = (bias[:, [place[m, side] for m in both]] for side in (a, b))
-        known = ~np.isnan(x[0]) & ~np.isnan(y[0])
-        x, y = x[:, known], y[:, known]
-        tau, p, lower, upper = kendall(x[0], y[0], level=level)
-        drawn = _tau_b(x, y)
-        series.append(drawn)
-        low_item, up_item, undefined = percentile_interval(drawn[1:], level)
-        row = {"first": a, "second": b, "measure": "kendall_tau", "estimate": tau, "p": p}
+    drawn = np.full((len(bias), len(levels), len(models)), np.nan)
+    for k, one in enumerate(levels):
+        there = [m for m, model in enumerate(models) if (model, one) in place]
+        drawn[:, k, there] = bias[:, [place[models[m], one] for m in there]]
+    known = ~np.isnan(drawn[0])
+    series = _taus(drawn, known)
+    rows = []
+    for (a, b), taus in zip(combinations(range(len(levels)), 2), series, strict=True):
+        both = known[a] & known[b]
+        tau, p, lower, upper = kendall(drawn[0, a, both], drawn[0, b, both], level=level)
+        low_item, up_item, undefined = percentile_interval(taus[1:], level)
+        row = {"first": levels[a], "second": levels[b], "measure": "kendall_tau"}
+        row |= {"estimate": tau, "p": p}
         bounds = {"lower": lower, "upper": upper, "lower_item": low_item, "upper_item": up_item}
-        n_models = int(known.sum())
+        n_models = int(both.sum())
         row |= bounds if not np.isnan(tau) else dict.fromkeys(bounds, np.nan)
         row |= {"n_models": n_models, "n_undefined_item": undefined, "level": level}
         rows.append({**row, "note": _note(tau, lower, n_models)})
     if len(levels) > 2:
-        rows.append(_mean(np.array(series), rows, level))
+        rows.append(_mean(series, rows, level))
     return rows
 
 
-def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Compute tau-b of each draw, over ``draw, model``; NaN if a series is constant."""
-    if first.shape[1] < 2:
-        return np.full(len(first), np.nan)
-    a, b = np.triu_indices(first.shape[1], k=1)
-    x, y = (np.sign(values[:, a] - values[:, b]) for values in (first, second))
-    untied = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    out = np.full(len(first), np.nan)
-    return np.divide((x * y).sum(axis=1), untied, out=out, where=untied > 0)
+def _taus(bias: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Compute tau-b for all pairs of levels in every draw, from ``draw, level, model``.
+
+    `known` tells which models have a bias under a level; a pair is compared on those known under
+    both. NaN if a series is constant, or if one of its models has no bias in a draw.
+    """
+    models = [np.asarray(side) for side in np.triu_indices(bias.shape[2], k=1)]
+    first, second = np.triu_indices(bias.shape[1], k=1)
+    pairs = (known[:, models[0]] & known[:, models[1]]).astype(np.float32)
+    out = np.full((len(first), len(bias)), np.nan)
+    at_once = max(1, _AT_ONCE // max(pairs.size, 1))
+    for start in range(0, len(bias), at_once):
+        part = bias[start : start + at_once]
+        signs = np.sign(part[..., models[0]] - part[..., models[1]], dtype=np.float32)
+        signs = np.nan_to_num(signs) * pairs
+        # Sums of ones are exact in single precision.
+        concordance = (signs @ signs.transpose(0, 2, 1))[:, first, second].astype(float)
+        there = ((signs * signs) @ pairs.T).astype(float)
+        untied = np.sqrt(there[:, first, second] * there[:, second, first])
+        lost = (np.isnan(part) & known).astype(np.float32) @ known.T.astype(np.float32)
+        untied[(lost[:, first, second] > 0) | (lost[:, second, first] > 0)] = 0
+        where = untied.T > 0
+        np.divide(concordance.T, untied.T, out=out[:, start : start + at_once], where=where)
+    return out
 
 
 def _mean(series: np.ndarray, rows: Sequence[dict[str, Any]], level: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -32,7 +33,7 @@ def run(
     config_dir: str | Path | None = None,
     progress: bool = True,
     **values: Any,
-) -> "Run":
+) -> "Run | None":
     """Do what ``polbayes +experiment=EXPERIMENT [KEY=VALUE ...]`` does, and open the run.
 
     Parameters
@@ -46,13 +47,14 @@ def run(
     progress
         Whether to say what is being done, with progress bars on a terminal.
     **values
-        Further overrides as Python values, nested ones as dictionaries:
-        ``models=["left", "right"], sampler={"draws": 2000}``.
+        Further overrides as Python values, nested ones as dictionaries, whose keys are added or
+        replaced: ``models=["left", "right"], sampler={"draws": 2000}``.
 
     Returns
     -------
     Run
-        The run in ``run_dir``, finished as far as its ``stages``.
+        The run in ``run_dir``, finished as far as its ``stages``; None after a task that makes no
+        folder, such as ``task=dry_run``.
 
     Raises
     ------
@@ -69,7 +71,7 @@ def run(
     config, text = compose(given, folder)
     with speaking("normal" if progress else "quiet"):
         TASKS[config.task].do(Call(config, text, given, folder))
-    return Run(config.run_dir)
+    return Run(config.run_dir) if _is_run(Path(config.run_dir)) else None
 
 
 def open_run(folder: str | Path) -> "Run":
@@ -109,16 +111,22 @@ def compare(runs: "Sequence[str | Path | Run]", *overrides: str, **settings: Any
         The comparison.
     """
     folders = [os.fspath(one.folder if isinstance(one, Run) else one) for one in runs]
-    return run(None, "task=compare", *overrides, **{**settings, "runs": folders})
+    made = run(None, "task=compare", *overrides, **{**settings, "runs": folders})
+    assert made is not None  # a comparison always has a folder
+    return made
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / ".hydra" / "config.yaml").is_file()
 
 
 def _as_overrides(values: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    """Write values as Hydra's overrides, dictionaries by their keys."""
+    """Write values as Hydra's overrides, dictionaries by their keys, which may be new."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _as_overrides(value, f"{before}{key}.")
         else:
-            yield f"{before}{key}={_written(value)}"
+            yield f"{'++' if before else ''}{before}{key}={_written(value)}"
 
 
 def _written(value: Any) -> str:
@@ -149,7 +157,7 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
-        if not (self.folder / ".hydra" / "config.yaml").is_file():
+        if not _is_run(self.folder):
             raise UserError(f"{self.folder}: is not the folder of a run.")
         self.plot = Plots(self)
 
@@ -272,7 +280,21 @@ class Plots:
             raise UserError(f"{self._run.folder}: its report has no figure '{name}'.")
         if picture.posterior and results.verdict == "bad":
             stamp(picture.figure, NOT_TO_BE_USED)
+        _show_in_notebooks()
         return picture.figure
+
+
+def _show_in_notebooks() -> None:
+    """Have IPython show figures that pyplot does not know, unless it does so already."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        return
+    from IPython.core.pylabtools import select_figure_formats
+    from matplotlib.figure import Figure
+
+    formatters = shell.display_formatter.formatters
+    if not any(Figure in formatters[kind] for kind in ("image/png", "image/svg+xml")):
+        select_figure_formats(shell, {"png"}, bbox_inches=None)
 
 
 def _pictures(results: "Results") -> "Iterator[Picture]":
