@@ -5,6 +5,7 @@
 in an environment of its own.
 """
 
+import shutil
 import tempfile
 from configparser import ConfigParser
 from pathlib import Path
@@ -17,6 +18,8 @@ ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
 # Tests run in a process for each core; more threads would wait for each other.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# In the order in which they are read; the gallery shows the first one's run.
+NOTEBOOKS = ("first_run", "own_models", "collected_elsewhere", "gallery")
 
 
 @nox.session(python="3.11")
@@ -88,8 +91,22 @@ def types(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def docs(session: nox.Session) -> None:
     """Build the documentation as HTML under docs/_build."""
-    session.install(*CONSTRAINTS, "-e", ".", "sphinx", "myst-parser", "numpydoc")
+    site = ("sphinx", "myst-nb", "numpydoc", "pydata-sphinx-theme")
+    session.install(*CONSTRAINTS, "-e", ".", *site)
     session.run("sphinx-build", "-W", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session(python="3.11")
+def notebooks(session: nox.Session) -> None:
+    """Execute the notebooks of the documentation anew (minutes)."""
+    session.install(*CONSTRAINTS, "-e", ".", "nbclient", "ipykernel", "ipywidgets")
+    folder = ROOT / "docs" / "notebooks"
+    with tempfile.TemporaryDirectory() as empty:
+        session.chdir(empty)
+        for name in session.posargs or NOTEBOOKS:
+            copy = shutil.copy(folder / f"{name}.ipynb", empty)
+            session.run("jupyter", "execute", "--inplace", copy, env=ONE_THREAD)
+            shutil.copy(copy, folder)
 
 
 @nox.session(python="3.11")

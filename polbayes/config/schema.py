@@ -83,6 +83,11 @@ class ApiConfig:
     # ``response_format``.
     omit: list[str] = field(default_factory=list)
     extra_body: dict[str, Any] = field(default_factory=dict)
+    # Submit the questions to the batch service of ``openai`` or ``anthropic``, at most so many at a
+    # time, and ask after this many seconds whether they are answered.
+    batch: str | None = None
+    batch_size: int = number(10_000, ge=1)
+    batch_poll: float = number(60.0, gt=0, says=_POSITIVE)
     # Prices per million tokens.
     price_input: float | None = number(None, ge=0, says=_FROM_ZERO)
     price_output: float | None = number(None, ge=0, says=_FROM_ZERO)
@@ -95,6 +100,7 @@ class ApiConfig:
 # Keys of `ApiConfig` that change neither a question nor its answer.
 API_MEANS = (
     *("key_variable", "concurrency", "requests_per_minute", "timeout", "retries", "backoff"),
+    *("batch", "batch_size", "batch_poll"),
     *("price_input", "price_output", "currency", "budget", "budget_tokens"),
 )
 

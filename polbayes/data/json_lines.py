@@ -68,7 +68,7 @@ def examine(path: Path) -> State:
         elif number == 0:
             header = record
         else:
-            answers = answers or key_of(record) is not None
+            answers = answers or key_of(record) is not None or "batch" in record
     return State(header, answers, damaged, length)
 
 

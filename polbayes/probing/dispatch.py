@@ -18,6 +18,7 @@ from polbayes.probing.first_answers import FirstAnswers, Screening
 from polbayes.probing.journal import Cell, Journal, Record, cell_of
 from polbayes.respondents import (
     Answer,
+    Batch,
     Completion,
     ConcurrentRespondent,
     Question,
@@ -82,7 +83,7 @@ class Before:
 
     `answered` holds digests of the questions by cell, `works` whether the respondent has answered
     anything, `spent` its usage, `notes` the remarks about all answers, and `left_out` the fields
-    that requests must omit (`Answer.left_out`).
+    that requests must omit (`Answer.left_out`), and `batches` those to be fetched, by name.
     """
 
     answered: dict[Cell, str] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class Before:
     spent: Usage = field(default_factory=Usage)
     notes: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
+    batches: dict[str, Batch] = field(default_factory=dict)
 
 
 def before(journal: Journal) -> Before:
@@ -102,8 +104,12 @@ def before(journal: Journal) -> Before:
         if "note" in record:
             found.notes.add(record["note"])
         found.left_out |= record.get("left_out", {})
+        if "batch" in record:
+            batch = Batch.of(record)
+            found.batches[batch.name] = batch
         if "tokens" in record:
             found.spent += Usage(*record["tokens"])
+    found.batches = {name: batch for name, batch in found.batches.items() if not batch.over}
     return found
 
 
@@ -171,10 +177,14 @@ def _one_by_one(
     """Yield the record of each answer as it arrives, and of usage without an answer."""
     model = respondent.info.model
     put = ((question, cell_seed(asking.seed, model, question)) for question in questions)
-    left_out = {"left_out": known.left_out} if known.left_out else {}
-    with closing(respondent.answers(put, asking.lexicon, spent=known.spent, **left_out)) as answers:
+    more: dict[str, Any] = {"left_out": known.left_out} if known.left_out else {}
+    if known.batches:
+        more["batches"] = list(known.batches.values())
+    with closing(respondent.answers(put, asking.lexicon, spent=known.spent, **more)) as answers:
         for answer in answers:
             took = answer.usage.record()
+            if answer.batch:
+                yield [answer.batch.record()]
             if answer.note:
                 left = {"left_out": dict(answer.left_out)} if answer.left_out else {}
                 yield [{"note": answer.note, **left}]

@@ -116,6 +116,29 @@ class Completion:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Questions that were submitted together, to be fetched under a name hours later."""
+
+    name: str
+    questions: int
+    most: tuple[int, int]  # tokens of the questions and of the answers, at most
+    over: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields of a journal's record."""
+        return {"batch": self.name, "over": self.over, "questions": self.questions} | {
+            "most": list(self.most)
+        }
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "Batch":
+        """Read the fields of a journal's record."""
+        first, second = record["most"]
+        most = int(first), int(second)
+        return cls(str(record["batch"]), int(record["questions"]), most, bool(record["over"]))
+
+
+@dataclass(frozen=True)
 class Answer:
     """The outcome of one question, if answers arrive one by one.
 
@@ -140,6 +163,8 @@ class Answer:
         A remark about all answers.
     left_out
         Fields that later requests must omit, also after a restart.
+    batch
+        A batch that was submitted, or is over.
     """
 
     question: Question | None
@@ -151,6 +176,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     note: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    batch: Batch | None = None
 
 
 class Respondent(Protocol):
@@ -203,10 +229,11 @@ class ConcurrentRespondent(Respondent, Protocol):
         *,
         spent: Usage,
         left_out: Mapping[str, str] = ...,
+        batches: Sequence[Batch] = ...,
     ) -> Generator[Answer]:
         """Yield the answers as they arrive, in any order.
 
-        `left_out` is given only if earlier answers said so (`Answer.left_out`).
+        `left_out` and `batches`, those not over, are given only if earlier answers said so.
         """
         ...
 

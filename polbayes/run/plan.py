@@ -53,6 +53,7 @@ def plan(config: RunConfig) -> Plan:
     from polbayes.probing.launch.engine import check_launcher
 
     check_launcher(config.launcher)
+    _check_batches(config)
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
     imported = config.imported is not None
     prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
@@ -84,6 +85,17 @@ def plan(config: RunConfig) -> Plan:
         probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
         check_features(to_measure(config.features, probabilities=probabilities), config.features)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
+
+
+def _check_batches(config: RunConfig) -> None:
+    """Refuse several processes for what is submitted at once."""
+    for name, respondent in config.respondents.items():
+        batch = respondent.api.batch if respondent.api else None
+        if batch is not None and config.launcher.kind != "local":
+            raise UserError(
+                f"respondents.{name}.api.batch: a batch service answers in parallel by itself; use "
+                "launcher=local."
+            )
 
 
 def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:

@@ -3,7 +3,7 @@
 from polbayes.config.schema import TEXTS
 from polbayes.respondents.base import Backend
 from polbayes.respondents.chat_api.failures import RequestRejectedError
-from polbayes.respondents.chat_api.respondent import describe, open_chat_api
+from polbayes.respondents.chat_api.opening import describe, open_chat_api
 from polbayes.respondents.chat_api.settings import answer_settings_of, check_key
 
 __all__ = ["BACKEND", "RequestRejectedError", "describe", "open_chat_api"]

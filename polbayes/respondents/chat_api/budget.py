@@ -36,8 +36,12 @@ class Budget:
         """Reserve the highest number of tokens of a request, if the budget allows it."""
         if self.lacking(most):
             return False
-        self._aside += _bound(most)
+        self.reserve(most)
         return True
+
+    def reserve(self, most: tuple[int, int]) -> None:
+        """Reserve the tokens of requests that have been sent already."""
+        self._aside += _bound(most)
 
     def settle(self, most: tuple[int, int], used: Usage) -> None:
         """Release what was reserved for a request, and charge its usage."""

@@ -13,10 +13,11 @@ _MOST_BYTES = 16 * 2**20
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def open_client(api: ApiConfig, key: str | None) -> openai.AsyncOpenAI:
-    """Open a client that does not retry, and that refuses replies too long for an answer."""
+def open_client(api: ApiConfig, key: str | None, *, bounded: bool = True) -> openai.AsyncOpenAI:
+    """Open a client that does not retry; `bounded`, it refuses replies too long for an answer."""
     http = openai.DefaultAsyncHttpxClient(
-        headers={"Accept-Encoding": "gzip"}, event_hooks={"response": [_read_bounded]}
+        headers={"Accept-Encoding": "gzip"},
+        event_hooks={"response": [_read_bounded]} if bounded else {},
     )
     # The caller retries, because all requests share one pace.
     return openai.AsyncOpenAI(

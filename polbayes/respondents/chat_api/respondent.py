@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ApiConfig, ElicitationConfig
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo
-from polbayes.instrument.prompts import Lexicon, Template
-from polbayes.respondents.base import Answer, Completion, Question, chat_info
+from polbayes.instrument.prompts import Lexicon
+from polbayes.respondents.base import Answer, Batch, Completion, Question
 from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import after_thinking, option_masses
 from polbayes.respondents.chat_api.refused import in_words
 from polbayes.respondents.chat_api.reply import Reply
 from polbayes.respondents.chat_api.server import Server, StopError
-from polbayes.respondents.chat_api.settings import api_of, check_api, key_of
 from polbayes.respondents.usage import Usage
 
 
@@ -80,20 +79,6 @@ _TRIAL = Question(
     dimension="",
     prompt="Please answer with yes or no: is two more than one?",
 )
-
-
-def describe(name: str, config: RespondentConfig, template: Template) -> ModelInfo:
-    """Return the design's entry for a model behind a server, without asking it."""
-    check_api(name, config)
-    return chat_info(name, config, template)
-
-
-def open_chat_api(
-    name: str, config: RespondentConfig, template: Template, elicitation: ElicitationConfig
-) -> "ChatApiRespondent":
-    """Open a model behind a server as a respondent."""
-    info = describe(name, config, template)
-    return ChatApiRespondent(info, api_of(config), elicitation, key_of(name, config))
 
 
 class ChatApiRespondent:
@@ -179,8 +164,14 @@ class ChatApiRespondent:
         *,
         spent: Usage,
         left_out: Mapping[str, str] = MappingProxyType({}),
+        batches: Sequence[Batch] = (),
     ) -> Generator[Answer]:
         """Yield the answers as they arrive (see `ConcurrentRespondent`)."""
+        if batches:
+            raise UserError(
+                f"respondents.{self.info.model}.api.batch: batch {batches[0].name} is still to be "
+                "fetched; set it as before, so that no question is paid for twice."
+            )
         self._server.left_out.fields |= left_out
         budget = Budget(self._api, spent)
         if not self._tried:
@@ -283,6 +274,13 @@ class ChatApiRespondent:
             reply, used = await self._server.exchange(question, asked.seed, budget, listed=listed)
         except StopError as error:
             return Outcome(asked, Answer(None, usage=error.used), stop=error.why)
+        return self.outcome(asked, reply, used, lexicon)
+
+    def outcome(
+        self, asked: Asked, reply: Reply | Failure, used: Usage, lexicon: Lexicon | None
+    ) -> Outcome:
+        """Return what a reply to a question comes to."""
+        question = asked.question
         if isinstance(reply, Reply):
             return Outcome(asked, replace(self._read(question, reply, lexicon), usage=used))
         if reply.kind is Kind.DECLINED:

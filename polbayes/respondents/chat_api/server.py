@@ -74,9 +74,9 @@ class Server:
         failures = turned_away = 0
         while True:
             put = question if self.takes_schema is not False else replace(question, schema=None)
-            body = self._body(put, seed)
+            body = self.body(put, seed)
             outcome = await self._attempt(body, listed=listed)
-            took = _used(outcome, most)
+            took = used_by(outcome, most)
             budget.settle(most, took)
             used += took
             if isinstance(outcome, Reply):
@@ -84,7 +84,7 @@ class Server:
                 return outcome, used
             if outcome.kind is Kind.FATAL:
                 raise StopError(self._fatal(outcome), used)
-            if outcome.refused and self._learn(outcome, body):
+            if outcome.refused and self.learn(outcome, body):
                 if not budget.set_aside(most):
                     raise StopError(self.over(budget, question), used)
                 continue
@@ -104,11 +104,12 @@ class Server:
             if hopeless or outcome.kind in (Kind.QUESTION, Kind.DECLINED):
                 return outcome, used
             if outcome.wait is None:
-                await asyncio.sleep(self._back_off(turned_away if throttled else failures))
+                await asyncio.sleep(self.back_off(turned_away if throttled else failures))
             if not budget.set_aside(most):
                 raise StopError(self.over(budget, question), used)
 
-    def _body(self, question: Question, seed: int) -> dict[str, Any]:
+    def body(self, question: Question, seed: int) -> dict[str, Any]:
+        """Return the request for a question, without the fields that the server refuses."""
         return request_body(
             question,
             info=self._info,
@@ -118,7 +119,7 @@ class Server:
             left_out=self.left_out.fields,
         )
 
-    def _learn(self, failure: Failure, body: Mapping[str, Any]) -> bool:
+    def learn(self, failure: Failure, body: Mapping[str, Any]) -> bool:
         """Omit the fields a request was refused for, unless the user asked for them by name."""
         refused = failure.refused - self._api.extra_body.keys()
         sent = {**body["extra_body"], **body}
@@ -149,7 +150,7 @@ class Server:
             _log.warning("%s: the server asks to wait for %.0f s.", self._info.model, seconds)
         self.pace.pause(seconds)
 
-    def _back_off(self, tried: int) -> float:
+    def back_off(self, tried: int) -> float:
         """Return seconds to wait, random below a bound that doubles (full jitter)."""
         bound = min(self._api.backoff * 2.0 ** (min(tried, 30) - 1), _LONGEST_WAIT)
         return self._jitter.uniform(0.0, bound)
@@ -181,7 +182,8 @@ class Server:
         )
 
 
-def _used(outcome: Reply | Failure, most: tuple[int, int]) -> Usage:
+def used_by(outcome: Reply | Failure, most: tuple[int, int]) -> Usage:
+    """Return the usage of a request that has at most so many tokens."""
     if isinstance(outcome, Reply) and outcome.tokens is not None:
         return Usage(*outcome.tokens)
     if isinstance(outcome, Reply) or outcome.billed:

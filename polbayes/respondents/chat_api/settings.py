@@ -12,6 +12,7 @@ from polbayes.errors import UserError, check_known
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SERVICES = ("openai", "anthropic")
 _OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # Fields that `extra_body` may not change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
@@ -38,6 +39,8 @@ def check_api(name: str, config: RespondentConfig) -> None:
         raise UserError(
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
+    if api.batch is not None:
+        check_known("batch service", api.batch, known=_SERVICES, where=f"{where}.api.batch")
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
     check_known("field", *api.omit, known=_OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:

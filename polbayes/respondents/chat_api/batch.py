@@ -1,0 +1,228 @@
+"""A model asked through a batch service: half the price, and answers within a day.
+
+All questions are submitted at once, and each batch is recorded before it is waited for. A run that
+is stopped, or whose machine is switched off, resumes by fetching the replies of its batches.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from polbayes.config.schema import ApiConfig, ElicitationConfig
+from polbayes.errors import UserError
+from polbayes.instrument.design import ModelInfo
+from polbayes.instrument.prompts import Lexicon
+from polbayes.respondents.base import Answer, Batch, Question
+from polbayes.respondents.chat_api.batch_services import (
+    MOST_BYTES,
+    MOST_REQUESTS,
+    BatchService,
+    Progress,
+    open_service,
+)
+from polbayes.respondents.chat_api.budget import Budget
+from polbayes.respondents.chat_api.failures import Failure, Kind, judge
+from polbayes.respondents.chat_api.reply import Reply
+from polbayes.respondents.chat_api.respondent import Asked, ChatApiRespondent, Outcome
+from polbayes.respondents.chat_api.server import used_by
+from polbayes.respondents.usage import Usage
+
+_log = logging.getLogger("polbayes")
+
+# A question that fails for no reason of its own is put into this many batches.
+_MOST_ROUNDS = 3
+# Asks the service; may be called again.
+_Call = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class BatchRespondent(ChatApiRespondent):
+    """A model behind a server with a batch service."""
+
+    def __init__(
+        self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
+    ) -> None:
+        super().__init__(info, api, elicitation, key)
+        self._service: BatchService = open_service(api, key, self._server.secret)
+
+    def answers(
+        self,
+        questions: Iterable[tuple[Question, int]],
+        lexicon: Lexicon | None,
+        *,
+        spent: Usage,
+        left_out: Mapping[str, str] = MappingProxyType({}),
+        batches: Sequence[Batch] = (),
+    ) -> Generator[Answer]:
+        """Yield the answers of batches as these end (see `ConcurrentRespondent`)."""
+        self._server.left_out.fields |= left_out
+        budget = Budget(self._api, spent)
+        waiting = {_name(asked): asked for asked in (Asked(*pair) for pair in questions)}
+        tried: dict[str, int] = {}
+        for batch in batches:
+            budget.reserve(batch.most)
+        yield from self._collected(batches, waiting, tried, lexicon, budget)
+        while waiting:
+            if not self._tried:
+                yield from self._trial(lexicon, budget)
+            submitted, stop = yield from self._submitted(waiting, budget)
+            if stop and not submitted:
+                raise stop
+            # Batches set more aside than they cost, so that there may be more to submit afterwards.
+            yield from self._collected(submitted, waiting, tried, lexicon, budget)
+            yield from self._news()
+
+    def _submitted(
+        self, waiting: Mapping[str, Asked], budget: Budget
+    ) -> Generator[Answer, None, tuple[list[Batch], UserError | None]]:
+        """Submit the questions as far as the budget goes; say why no more, if so."""
+        found: list[Batch] = []
+        stop: UserError | None = None
+        for requests, most, why in self._batches(waiting, budget):
+            stop = why
+            if requests:
+                name = self._asked_for(partial(self._service.submit, requests), once=True)
+                found.append(Batch(name, len(requests), most))
+                yield Answer(None, batch=found[-1])
+                _log.info("%s: batch %s has %d questions.", self.info.model, name, len(requests))
+        return found, stop
+
+    def _batches(
+        self, waiting: Mapping[str, Asked], budget: Budget
+    ) -> Iterator[tuple[dict[str, dict[str, Any]], tuple[int, int], UserError | None]]:
+        questions = iter(waiting.items())
+        stop: UserError | None = None
+        size = min(self._api.batch_size, MOST_REQUESTS)
+        while not stop and (some := list(islice(questions, size))):
+            requests: dict[str, dict[str, Any]] = {}
+            most, length = (0, 0), 0
+            for name, asked in some:
+                own = self._server.most(asked.question)
+                if not budget.set_aside(own):
+                    stop = self._server.over(budget, asked.question)
+                    break
+                body = self._server.body(asked.question, asked.seed)
+                length += len(json.dumps(body))
+                if requests and length > MOST_BYTES:
+                    yield requests, most, None
+                    requests, most, length = {}, (0, 0), len(json.dumps(body))
+                requests[name] = body
+                most = (most[0] + own[0], most[1] + own[1])
+            yield requests, most, stop
+
+    def _collected(
+        self,
+        batches: Iterable[Batch],
+        waiting: dict[str, Asked],
+        tried: dict[str, int],
+        lexicon: Lexicon | None,
+        budget: Budget,
+    ) -> Generator[Answer]:
+        """Wait for batches, and yield what they answer."""
+        for batch in batches:
+            failed = self._ended(batch)
+            budget.settle(batch.most, Usage())
+            if failed:
+                yield Answer(None, batch=replace(batch, over=True))
+                raise UserError(
+                    f"respondents.{self.info.model}: the batch {batch.name} was not accepted "
+                    f"({failed}); what was answered is kept."
+                )
+            for name, reply in self._replies(batch):
+                asked = waiting.pop(name, None)
+                if asked is None:  # answered before the run was stopped
+                    continue
+                used = used_by(reply, self._server.most(asked.question))
+                budget.settle((0, 0), used)
+                tried[name] = tried.get(name, 0) + 1
+                outcome = self._outcome(asked, reply, used, lexicon)
+                if outcome.passing and tried[name] < _MOST_ROUNDS:
+                    waiting[name] = asked
+                    yield Answer(None, usage=used)
+                else:
+                    yield outcome.answer
+            yield Answer(None, batch=replace(batch, over=True))
+
+    def _outcome(
+        self, asked: Asked, reply: Reply | Failure, used: Usage, lexicon: Lexicon | None
+    ) -> Outcome:
+        answered = isinstance(reply, Reply) and not reply.declined
+        if answered and lexicon is not None and not getattr(reply, "positions", None):
+            reply = Failure(Kind.PASSING, "the reply has no log probabilities", billed=True)
+        if isinstance(reply, Failure) and reply.refused:
+            # Another question of the batch may have taught it already.
+            known = reply.refused & self._server.left_out.fields.keys()
+            body = self._server.body(asked.question, asked.seed)
+            if known or self._server.learn(reply, body):
+                reply = Failure(Kind.PASSING, reply.message)
+        return self.outcome(asked, reply, used, lexicon)
+
+    def _ended(self, batch: Batch) -> str:
+        """Wait until a batch is over; return why it was not accepted, if so."""
+        said = -1
+        while True:
+            found: Progress = self._asked_for(partial(self._service.progress, batch.name))
+            if found.over:
+                return found.failed
+            if found.done != said:
+                said = found.done
+                _log.info(
+                    "%s: batch %s: %d of %d answered; you can stop here and repeat the command "
+                    "later.",
+                    *(self.info.model, batch.name, found.done, batch.questions),
+                )
+            self._runner.run(asyncio.sleep(self._api.batch_poll))
+
+    def _replies(self, batch: Batch) -> Iterator[tuple[str, Reply | Failure]]:
+        """Fetch the replies one by one."""
+        stream = self._service.replies(batch.name)
+        try:
+            while True:
+                try:
+                    yield self._runner.run(anext(stream))
+                except StopAsyncIteration:
+                    return
+                except Exception as error:
+                    raise self._unreachable(judge(error, secret=self._server.secret)) from error
+        finally:
+            self._runner.run(stream.aclose())
+
+    def _asked_for(
+        self, call: Callable[[], Coroutine[Any, Any, Any]], *, once: bool = False
+    ) -> Any:
+        """Ask the service, and again if that may help and, with `once`, cannot count twice."""
+        tries = 0
+        while True:
+            try:
+                return self._runner.run(call())
+            except Exception as error:
+                failure = judge(error, secret=self._server.secret)
+                passing = failure.kind in (Kind.PASSING, Kind.THROTTLED)
+                if not passing or tries >= self._api.retries or (once and failure.billed):
+                    raise self._unreachable(failure) from error
+            tries += 1
+            self._runner.run(asyncio.sleep(failure.wait or self._server.back_off(tries)))
+
+    def _unreachable(self, failure: Failure) -> UserError:
+        return UserError(
+            f"respondents.{self.info.model}: the batch service at {self._api.base_url} does not "
+            f"answer ({failure.message}); what was answered is kept, and the same command resumes "
+            "from there."
+        )
+
+    def close(self) -> None:
+        """Close the connections; batches go on."""
+        self._runner.run(self._service.close())
+        super().close()
+
+
+def _name(asked: Asked) -> str:
+    """Return the id of a request, the same whenever the question is asked."""
+    text = json.dumps([*asked.question.cell, asked.question.prompt, asked.seed])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

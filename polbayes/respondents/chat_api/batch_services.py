@@ -1,0 +1,249 @@
+"""The batch services of OpenAI and Anthropic: submit requests, ask how far they are, fetch replies.
+
+Both answer within a day at half the price. OpenAI's takes a file of requests to
+``/chat/completions``, Anthropic's a list of requests to its own ``/messages``, to which the
+requests and replies are translated here.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx2
+import openai
+
+from polbayes.config.schema import ApiConfig
+from polbayes.respondents.chat_api.client import open_client
+from polbayes.respondents.chat_api.failures import Failure, Kind, judge
+from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
+
+OPENAI, ANTHROPIC = "openai", "anthropic"
+# What both services take as one batch, and more than any reply has.
+MOST_REQUESTS, MOST_BYTES, _MOST_LINE = 50_000, 100 * 2**20, 16 * 2**20
+_VERSION = "2023-06-01"
+_STATUS = {
+    "invalid_request_error": 400,
+    "request_too_large": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "overloaded_error": 503,
+}
+_FINISHED = {"max_tokens": "length", "refusal": "content_filter"}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a batch is; `failed` says why it was not accepted, and is empty otherwise."""
+
+    done: int
+    over: bool
+    failed: str = ""
+
+
+class BatchService(Protocol):
+    """Asks many requests at a time, whose replies come hours later."""
+
+    async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
+        """Submit requests by id, each as for ``chat.completions.create``; return the batch's id."""
+        ...
+
+    async def progress(self, batch: str) -> Progress:
+        """Ask how far a batch is."""
+        ...
+
+    def replies(self, batch: str) -> AsyncGenerator[tuple[str, Reply | Failure]]:
+        """Yield the replies of a batch that is over, by the ids of their requests, in any order."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+def open_service(api: ApiConfig, key: str | None, secret: str | None) -> BatchService:
+    """Open the batch service that ``api.batch`` names."""
+    service = _OpenAI if api.batch == OPENAI else _Anthropic
+    return service(api, key, secret)
+
+
+class _OpenAI:
+    def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
+        self._client = open_client(api, key, bounded=False)
+        self._secret = secret
+
+    async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
+        url = "/v1/chat/completions"
+        lines = (
+            json.dumps({"custom_id": name, "method": "POST", "url": url, "body": _flat(body)})
+            for name, body in requests.items()
+        )
+        content = "\n".join(lines).encode()
+        file = await self._client.files.create(file=("batch.jsonl", content), purpose="batch")
+        batch = await self._client.batches.create(
+            input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+        )
+        return str(batch.id)
+
+    async def progress(self, batch: str) -> Progress:
+        found = await self._client.batches.retrieve(batch)
+        counts = found.request_counts
+        done = counts.completed + counts.failed if counts else 0
+        over = found.status in ("completed", "expired", "cancelled", "failed")
+        errors = (found.errors.data or []) if found.errors else []
+        failed = "; ".join(str(one.message) for one in errors[:3]) or "no reason given"
+        return Progress(done, over, failed if found.status == "failed" else "")
+
+    async def replies(self, batch: str) -> AsyncGenerator[tuple[str, Reply | Failure]]:
+        found = await self._client.batches.retrieve(batch)
+        for file in (found.output_file_id, found.error_file_id):
+            if not file:
+                continue
+            async with self._client.files.with_streaming_response.content(file) as response:
+                async for line in _lines(response.iter_lines()):
+                    yield str(line.get("custom_id")), self._reply(line)
+
+    def _reply(self, line: Mapping[str, Any]) -> Reply | Failure:
+        response, error = line.get("response"), line.get("error")
+        if isinstance(response, dict):
+            return _read(response.get("status_code"), response.get("body"), self._secret)
+        code = error.get("code") if isinstance(error, dict) else None
+        return Failure(Kind.PASSING, f"the batch ended before its turn ({code or 'no reason'})")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class _Anthropic:
+    def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
+        headers = {"x-api-key": key or "none", "anthropic-version": _VERSION}
+        base = api.base_url.rstrip("/") + "/"
+        self._client = httpx2.AsyncClient(base_url=base, headers=headers, timeout=api.timeout)
+        self._secret = secret
+
+    async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
+        listed = [{"custom_id": name, "params": _message(b)} for name, b in requests.items()]
+        response = await self._client.post("messages/batches", json={"requests": listed})
+        return str(_content(response)["id"])
+
+    async def progress(self, batch: str) -> Progress:
+        found = _content(await self._client.get(f"messages/batches/{batch}"))
+        counts = found.get("request_counts") or {}
+        done = sum(int(counts.get(kind, 0)) for kind in ("succeeded", "errored", "expired"))
+        return Progress(done, found.get("processing_status") == "ended")
+
+    async def replies(self, batch: str) -> AsyncGenerator[tuple[str, Reply | Failure]]:
+        async with self._client.stream("GET", f"messages/batches/{batch}/results") as response:
+            if response.is_error:
+                await response.aread()
+                _content(response)
+            async for line in _lines(response.aiter_lines()):
+                yield str(line.get("custom_id")), self._reply(line.get("result"))
+
+    def _reply(self, result: Any) -> Reply | Failure:
+        kind = result.get("type") if isinstance(result, dict) else None
+        if kind == "succeeded":
+            return _read(200, _completion(result.get("message")), self._secret)
+        if kind == "errored":
+            body = result.get("error")
+            inner = body.get("error") if isinstance(body, dict) else None
+            named = inner.get("type") if isinstance(inner, dict) else None
+            return _read(_STATUS.get(str(named), 500), body, self._secret)
+        return Failure(Kind.PASSING, f"the batch ended before its turn ({kind or 'no reason'})")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+async def _lines(lines: AsyncIterator[str]) -> AsyncIterator[Mapping[str, Any]]:
+    """Read JSON lines; one that is none is no reply to any request."""
+    async with aclosing(lines) as open_lines:  # type: ignore[type-var]
+        async for line in open_lines:
+            if len(line) > _MOST_LINE:
+                continue
+            try:
+                found = json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(found, dict):
+                yield found
+
+
+def _read(status: Any, body: Any, secret: str | None) -> Reply | Failure:
+    """Interpret a reply within a batch as if it had come on its own."""
+    try:
+        if status == 200:
+            return read_reply(json.dumps(body))
+        raise _error(status if isinstance(status, int) else 500, body)
+    except (UnreadableReplyError, openai.APIStatusError) as error:
+        return judge(error, secret=secret)
+
+
+def _error(status: int, body: Any) -> openai.APIStatusError:
+    response = httpx2.Response(status, request=httpx2.Request("POST", "http://batch"))
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    return openai.APIStatusError(f"status {status}", response=response, body=inner)
+
+
+def _content(response: httpx2.Response) -> dict[str, Any]:
+    """Return the body of a response, or raise what is wrong as the client for chats does."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    if response.is_error:
+        inner = body.get("error", body) if isinstance(body, dict) else body
+        raise openai.APIStatusError(f"status {response.status_code}", response=response, body=inner)
+    if not isinstance(body, dict):
+        raise UnreadableReplyError("the reply is not JSON")
+    return body
+
+
+def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the fields outside of the protocol with the others, as the client for chats does."""
+    return {**{k: v for k, v in body.items() if k != "extra_body"}, **body["extra_body"]}
+
+
+def _message(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate a request for ``/chat/completions`` to one for ``/messages``."""
+    flat = _flat(body)
+    turns = flat.pop("messages")
+    system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    longest = flat.pop("max_completion_tokens", None) or flat.pop("max_tokens", None)
+    for name in ("seed", "response_format", "logprobs", "top_logprobs", "reasoning_effort"):
+        flat.pop(name, None)
+    return {
+        **flat,
+        "max_tokens": longest,
+        **({"system": system} if system else {}),
+        "messages": [turn for turn in turns if turn["role"] != "system"],
+    }
+
+
+def _completion(message: Any) -> dict[str, Any]:
+    """Translate a reply of ``/messages`` to one of ``/chat/completions``."""
+    message = message if isinstance(message, dict) else {}
+    blocks = [one for one in message.get("content") or () if isinstance(one, dict)]
+    usage = message.get("usage") if isinstance(message.get("usage"), dict) else {}
+    cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
+    counts: list[Any] = [usage.get("input_tokens"), *(usage.get(name) or 0 for name in cached)]
+    total = sum(counts) if all(type(count) is int for count in counts) else None
+    reason = message.get("stop_reason")
+    return {
+        "model": message.get("model"),
+        "choices": [
+            {
+                "message": {
+                    "content": [{"text": b.get("text")} for b in blocks if b.get("type") == "text"],
+                    "reasoning_content": "\n\n".join(
+                        str(b.get("thinking") or "") for b in blocks if b.get("type") == "thinking"
+                    ),
+                },
+                "finish_reason": _FINISHED.get(reason, reason),
+            }
+        ],
+        "usage": {"prompt_tokens": total, "completion_tokens": usage.get("output_tokens")},
+    }

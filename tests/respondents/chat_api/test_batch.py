@@ -1,0 +1,424 @@
+"""Batch services: what is submitted, what comes back hours later, and what happens in between."""
+
+import json
+import re
+from contextlib import closing
+from dataclasses import replace
+
+import loopback as servers
+import pytest
+from loopback import KEY, VARIABLE, completion
+
+from polbayes.cli import _main
+from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import open_responses
+from polbayes.errors import UserError
+from polbayes.instrument.prompts import load_lexicon
+from polbayes.respondents import open_respondent
+from polbayes.respondents.base import Question
+from polbayes.respondents.chat_api.batch import BatchRespondent
+from polbayes.respondents.chat_api.batch_services import _completion, _message, _read
+from polbayes.respondents.chat_api.failures import Failure, Kind
+from polbayes.respondents.usage import Usage
+
+OPEN = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20)
+CHOICE = ElicitationConfig(kind="forced_choice", template="haller")
+
+
+class Handler(servers.Handler):
+    """The server of the other tests, with the services of both labs."""
+
+    def do_POST(self):  # noqa: N802
+        if self.path == "/v1/chat/completions":
+            return super().do_POST()
+        raw = self.rfile.read(int(self.headers["Content-Length"]))
+        world = self.server.world
+        if self.path == "/v1/files":
+            lines = [json.loads(x) for x in raw.splitlines() if x.startswith(b'{"custom_id"')]
+            world.files["file-in"] = lines
+            assert b'name="purpose"' in raw
+            return self.send(200, about_file("file-in"))
+        body = json.loads(raw)
+        if self.path == "/v1/batches":
+            assert body["endpoint"] == "/v1/chat/completions"
+            requests = {x["custom_id"]: x["body"] for x in world.files[body["input_file_id"]]}
+            return self.send(200, world.submitted(requests).openai())
+        assert self.headers["x-api-key"] == KEY
+        assert self.headers["anthropic-version"]
+        requests = {x["custom_id"]: x["params"] for x in body["requests"]}
+        return self.send(200, world.submitted(requests).anthropic())
+
+    def do_GET(self):  # noqa: N802
+        world = self.server.world
+        name = re.search(r"(batch-\d+)", self.path)[1]
+        if world.down:
+            world.down -= 1
+            return self.send(503, {"error": {"message": "busy"}})
+        if name not in world.batches:
+            return self.send(404, {"error": {"message": "no such batch"}})
+        batch = world.batches[name]
+        if self.path == f"/v1/batches/{name}":
+            return self.send(200, batch.polled().openai())
+        if self.path == f"/v1/messages/batches/{name}":
+            return self.send(200, batch.polled().anthropic())
+        openai = self.path == f"/v1/files/{name}/content"
+        lines = [batch.line(*pair, openai=openai) for pair in reversed(batch.requests.items())]
+        text = "\n".join([*map(json.dumps, lines), "no json", ""])
+        return self.raw(200, text.encode())
+
+
+def about_file(name):
+    return {
+        "id": name,
+        "object": "file",
+        "bytes": 1,
+        "created_at": 1,
+        "filename": "batch.jsonl",
+        "purpose": "batch",
+        "status": "processed",
+    }
+
+
+class Batch:
+    def __init__(self, world, requests):
+        self.world, self.requests = world, requests
+        self.name = f"batch-{len(world.batches)}"
+        self.left = world.polls
+        self.number = len(world.batches)
+
+    def polled(self):
+        self.left -= 1
+        return self
+
+    @property
+    def over(self):
+        return self.left < 0
+
+    def openai(self):
+        counts = {"total": len(self.requests), "completed": 0, "failed": 0}
+        status = "in_progress"
+        if self.over:
+            status = self.world.ends
+            counts["completed"] = counts["total"]
+        failed = {"object": "list", "data": [{"message": "the file is too old", "code": "x"}]}
+        return {
+            "id": self.name,
+            "object": "batch",
+            "endpoint": "/v1/chat/completions",
+            "errors": failed if status == "failed" else None,
+            "input_file_id": "file-in",
+            "completion_window": "24h",
+            "status": status,
+            "output_file_id": self.name if self.over and status != "failed" else None,
+            "created_at": 1,
+            "request_counts": counts,
+        }
+
+    def anthropic(self):
+        counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+        counts["succeeded" if self.over else "processing"] = len(self.requests)
+        status = "ended" if self.over else "in_progress"
+        return {"id": self.name, "processing_status": status, "request_counts": counts}
+
+    def line(self, name, body, *, openai):
+        prompt = body["messages"][-1]["content"]
+        expired = self.number == 0 and self.world.expires(prompt)
+        if openai:
+            if expired:
+                said = {"code": "batch_expired", "message": "This request expired."}
+                return {"custom_id": name, "response": None, "error": said}
+            status, content = self.world.refuses(body) or (
+                200,
+                completion(self.world, body, prompt),
+            )
+            response = {"status_code": status, "request_id": "r", "body": content}
+            return {"custom_id": name, "response": response, "error": None}
+        if expired:
+            return {"custom_id": name, "result": {"type": "expired"}}
+        said = self.world.answer(prompt, body)
+        message = {
+            "model": self.world.model,
+            "content": [{"type": "text", "text": said.text}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 7, "output_tokens": 3},
+        }
+        return {"custom_id": name, "result": {"type": "succeeded", "message": message}}
+
+
+@pytest.fixture
+def world(loopback, monkeypatch):
+    monkeypatch.setattr(servers, "Handler", Handler)
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback()
+    world.files, world.batches = {}, {}
+    world.polls, world.ends, world.down = 1, "completed", 0
+    world.expires = lambda prompt: False
+
+    def submitted(requests):
+        batch = Batch(world, requests)
+        world.batches[batch.name] = batch
+        return batch
+
+    world.submitted = submitted
+    return world
+
+
+def declared(world, service="openai", **more):
+    more = {"backoff": 0.01, "batch_poll": 0.01, "batch": service, **more}
+    api = ApiConfig(base_url=world.url, key_variable=VARIABLE, **more)
+    return RespondentConfig(backend="chat_api", checkpoint="m-1", api=api)
+
+
+def questions(many=5, **more):
+    return [
+        Question(*(f"i{n}", "original", "baseline", 1, "S"), 1, "economic", f"Now {n}?", **more)
+        for n in range(many)
+    ]
+
+
+def asked(config, how=OPEN, many=5, **more):
+    lexicon = load_lexicon("haller_generative") if how.kind == "forced_choice" else None
+    with closing(open_respondent("m", config, elicitation=how)) as respondent:
+        put = [(one, 7) for one in questions(many)]
+        return list(respondent.answers(put, lexicon, spent=Usage(), **more))
+
+
+def of_questions(found):
+    return {a.question.item: (a.completion, a.mass, a.error) for a in found if a.question}
+
+
+@pytest.mark.parametrize("how", [OPEN, CHOICE], ids=lambda how: how.kind)
+def test_the_answers_are_those_of_single_requests(world, how):
+    single = of_questions(asked(declared(world, None), how))
+    bodies = [body for body in world.bodies if body["messages"][-1]["content"].startswith("Now")]
+    found = asked(declared(world, batch_size=2), how)
+    assert of_questions(found) == single
+    assert len(single) == 5
+    assert [len(batch.requests) for batch in world.batches.values()] == [2, 2, 1]
+    put = [body for batch in world.batches.values() for body in batch.requests.values()]
+    order = lambda body: body["messages"][-1]["content"]  # noqa: E731
+    assert sorted(put, key=order) == sorted(bodies, key=order)
+    records = [(a.batch.name, a.batch.questions, a.batch.over) for a in found if a.batch]
+    assert records == [
+        *[("batch-0", 2, False), ("batch-1", 2, False), ("batch-2", 1, False)],
+        *[("batch-0", 2, True), ("batch-1", 2, True), ("batch-2", 1, True)],
+    ]
+    assert sum((a.usage for a in found), Usage()).input > 0
+
+
+def test_a_batch_of_anthropic_gives_the_same_texts(world):
+    single = of_questions(asked(declared(world, None)))
+    assert of_questions(asked(declared(world, "anthropic"))) == single
+    (batch,) = world.batches.values()
+    for body in batch.requests.values():
+        assert set(body) == {"model", "messages", "max_tokens", "temperature", "top_k"}
+
+
+def test_a_request_in_the_words_of_anthropic():
+    turns = [("system", "Be brief."), ("user", "A"), ("assistant", "B"), ("user", "C")]
+    body = {
+        "model": "m",
+        "messages": [{"role": role, "content": text} for role, text in turns],
+        "max_completion_tokens": 9,
+        "temperature": 0.5,
+        "seed": 3,
+        "response_format": {"type": "json_schema"},
+        "extra_body": {"thinking": {"type": "enabled"}},
+    }
+    assert _message(body) == {
+        "model": "m",
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "A"},
+            {"role": "assistant", "content": "B"},
+            {"role": "user", "content": "C"},
+        ],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "thinking": {"type": "enabled"},
+    }
+
+
+def test_a_reply_in_the_words_of_anthropic():
+    message = {
+        "model": "claude",
+        "content": [
+            {"type": "thinking", "thinking": "Hm."},
+            {"type": "text", "text": "I "},
+            {"type": "text", "text": "agree."},
+        ],
+        "stop_reason": "max_tokens",
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 4},
+    }
+    reply = _read(200, _completion(message), None)
+    assert (reply.text, reply.thoughts, reply.truncated) == ("I agree.", "Hm.", True)
+    assert reply.tokens == (7, 4)
+    assert _read(200, _completion({**message, "stop_reason": "refusal"}), None).declined
+    assert _read(200, _completion({**message, "usage": "x"}), None).tokens is None
+    for wrong in (None, [], "text", {"content": "x"}, {"content": [1]}):
+        reply = _read(200, _completion(wrong), None)
+        assert isinstance(reply, Failure) or reply.text == ""
+    failure = _read(400, {"error": {"type": "invalid_request_error", "message": "no"}}, None)
+    assert (failure.kind, failure.message) == (Kind.QUESTION, "status 400: no")
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_what_expired_is_submitted_again(world, service):
+    world.expires = lambda prompt: prompt in ("Now 1?", "Now 3?")
+    found = of_questions(asked(declared(world, service)))
+    assert len(found) == 5
+    assert not any(error for _, _, error in found.values())
+    assert [len(batch.requests) for batch in world.batches.values()] == [5, 2]
+
+
+def test_a_question_that_always_fails_does_not_go_on_for_ever(world):
+    world.refuses = lambda body: (
+        (500, {"error": {"message": "oh no"}})
+        if body["messages"][-1]["content"] == "Now 1?"
+        else None
+    )
+    found = of_questions(asked(declared(world)))
+    assert [item for item, (_, _, error) in found.items() if error] == ["i1"]
+    assert [len(batch.requests) for batch in world.batches.values()] == [5, 1, 1]
+
+
+def test_a_field_that_is_refused_is_left_out_of_the_next_batch(world):
+    def refuses(body):
+        if "seed" in body and body["messages"][-1]["content"].startswith("Now"):
+            said = "Unrecognized request argument supplied: seed"
+            return 400, {"error": {"message": said, "param": None}}
+        return None
+
+    world.refuses = refuses
+    found = asked(declared(world))
+    assert not any(answer.error for answer in found)
+    first, second = world.batches.values()
+    assert all("seed" in body for body in first.requests.values())
+    assert not any("seed" in body for body in second.requests.values())
+    assert [a.left_out for a in found if a.left_out] == [{"seed": ""}]
+
+
+def test_a_batch_that_is_not_accepted_stops_with_its_reason(world):
+    world.ends = "failed"
+    with pytest.raises(UserError, match=r"batch-0 was not accepted \(the file is too old\)"):
+        asked(declared(world))
+
+
+def test_a_batch_that_is_gone_is_said(world):
+    gone = replace(next(a.batch for a in asked(declared(world)) if a.batch), name="batch-9")
+    with pytest.raises(UserError, match=r"does not answer \(status 404: no such batch\)"):
+        asked(declared(world), batches=[gone])
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_a_service_that_is_down_for_a_while(world, service):
+    world.down = 3
+    assert len(of_questions(asked(declared(world, service)))) == 5
+    world.down = 9
+    with pytest.raises(UserError, match=r"does not answer \(status 503: busy\); what was answered"):
+        asked(declared(world, service, retries=2))
+
+
+def test_an_unknown_service(world):
+    with pytest.raises(UserError, match=r"respondents.m.api.batch: unknown batch service 'no'"):
+        asked(declared(world, "no"))
+
+
+def test_single_requests_do_not_forget_a_batch(world):
+    known = next(a.batch for a in asked(declared(world)) if a.batch)
+    with pytest.raises(UserError, match="batch batch-0 is still to be fetched"):
+        asked(declared(world, None), batches=[known])
+
+
+def test_the_budget_covers_what_is_under_way(world):
+    most = next(a.batch.most for a in asked(declared(world)) if a.batch)
+    whole = sum(most)
+    trial = 1000
+    world.batches.clear()
+    budget = whole * 3 // 5 + trial
+    found, error = [], None
+    with closing(
+        open_respondent("m", declared(world, budget_tokens=budget), elicitation=OPEN)
+    ) as r:
+        try:
+            for answer in r.answers([(q, 7) for q in questions()], None, spent=Usage()):
+                found.append(answer)
+        except UserError as raised:
+            error = raised
+    spent = sum((a.usage for a in found), Usage())
+    assert spent.input + spent.output <= budget
+    for batch in (a.batch for a in found if a.batch and not a.batch.over):
+        assert sum(batch.most) <= budget
+    assert error is None or "budget_tokens" in str(error)
+    assert len(of_questions(found)) == sum(len(b.requests) for b in world.batches.values())
+
+
+def test_half_of_the_replies_before_a_crash(world):
+    config = declared(world)
+    with closing(open_respondent("m", config, elicitation=OPEN)) as respondent:
+        put = [(one, 7) for one in questions()]
+        answers = respondent.answers(put, None, spent=Usage())
+        first = []
+        for answer in answers:
+            first.append(answer)
+            if len(of_questions(first)) == 2:
+                break
+        answers.close()
+    (batch,) = [a.batch for a in first if a.batch]
+    seen = of_questions(first)
+    rest = [(one, 7) for one in questions() if one.item not in seen]
+    with closing(open_respondent("m", config, elicitation=OPEN)) as respondent:
+        later = list(respondent.answers(rest, None, spent=Usage(), batches=[batch]))
+    assert seen | of_questions(later) == of_questions(asked(declared(world, None)))
+    assert len(world.batches) == 1
+    assert [a.batch.over for a in later if a.batch] == [True]
+
+
+RUN = [
+    "+experiment=wvs_prefixes",
+    "respondents=none",
+    "+respondents.m.backend=chat_api",
+    "+respondents.m.checkpoint=m-1",
+    f"+respondents.m.api.key_variable={VARIABLE}",
+    "items=[wvs-01,wvs-02]",
+    "prefixes.only=[baseline,likert]",
+    "stages=[probe]",
+]
+
+
+def test_a_run_that_is_stopped_while_it_waits_goes_on_from_there(
+    world, tmp_path, monkeypatch, capsys
+):
+    def run(folder, *more):
+        return _main(
+            [
+                *RUN,
+                f"+respondents.m.api.base_url={world.url}",
+                f"run_dir={tmp_path / folder}",
+                *more,
+            ]
+        )
+
+    batched = ["+respondents.m.api.batch=openai", "+respondents.m.api.batch_poll=0.01"]
+    world.polls = 10**9
+
+    def interrupted(respondent, batch):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchRespondent, "_ended", interrupted)
+        assert run("batch", *batched) != 0
+    (batch,) = world.batches.values()
+    assert len(batch.requests) == 36
+    batch.left = 0
+    assert run("batch") != 0
+    assert "still to be fetched" in capsys.readouterr().err
+    assert run("batch", *batched) == 0
+    assert len(world.batches) == 1
+    assert run("single") == 0
+    assert run("more", *batched, "launcher=processes") != 0
+    assert "respondents.m.api.batch: a batch service" in capsys.readouterr().err
+    found, expected = (open_responses(tmp_path / folder) for folder in ("batch", "single"))
+    assert (found["completion"].values == expected["completion"].values).all()
+    assert (found["status"].values == expected["status"].values).all()
+    assert int((found["completion"].values != "").sum()) == 36
