@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
@@ -60,6 +61,8 @@ __all__ = [
 ]
 
 
+# Threads of linear algebra wait for each other on a busy machine, at a hundred times the cost.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def measure_all(
     data: xr.Dataset | str | Path,
     *,

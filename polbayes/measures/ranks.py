@@ -128,8 +128,8 @@ def _taus(bias: np.ndarray, known: np.ndarray) -> np.ndarray:
     at_once = max(1, _AT_ONCE // max(pairs.size, 1))
     for start in range(0, len(bias), at_once):
         part = bias[start : start + at_once]
-        signs = np.sign(part[..., models[0]] - part[..., models[1]], dtype=np.float32)
-        signs = np.nan_to_num(signs) * pairs
+        apart = np.take(part, models[0], axis=2) - np.take(part, models[1], axis=2)
+        signs = np.nan_to_num(np.sign(apart)).astype(np.float32) * pairs
         # Sums of ones are exact in single precision.
         concordance = (signs @ signs.transpose(0, 2, 1))[:, first, second].astype(float)
         there = ((signs * signs) @ pairs.T).astype(float)
