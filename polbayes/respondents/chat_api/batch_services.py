@@ -1,8 +1,7 @@
 """The batch services of OpenAI and Anthropic: submit requests, ask how far they are, fetch replies.
 
 Both answer within a day at half the price. OpenAI's takes a file of requests to
-``/chat/completions``, Anthropic's a list of requests to its own ``/messages``, to which the
-requests and replies are translated here.
+``/chat/completions``, Anthropic's a list of requests to its own ``/messages``.
 """
 
 import json
@@ -15,14 +14,15 @@ import httpx2
 import openai
 
 from polbayes.config.schema import ApiConfig
+from polbayes.respondents.chat_api.anthropic import Messages, completion_of, error_of, message_of
 from polbayes.respondents.chat_api.client import open_client
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
+from polbayes.respondents.chat_api.request import flat
 
 OPENAI, ANTHROPIC = "openai", "anthropic"
 # What both services take as one batch, and more than any reply has.
 MOST_REQUESTS, MOST_BYTES, _MOST_LINE = 50_000, 100 * 2**20, 16 * 2**20
-_VERSION = "2023-06-01"
 _STATUS = {
     "invalid_request_error": 400,
     "request_too_large": 400,
@@ -32,7 +32,6 @@ _STATUS = {
     "rate_limit_error": 429,
     "overloaded_error": 503,
 }
-_FINISHED = {"max_tokens": "length", "refusal": "content_filter"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class _OpenAI:
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
         url = "/v1/chat/completions"
         lines = (
-            json.dumps({"custom_id": name, "method": "POST", "url": url, "body": _flat(body)})
+            json.dumps({"custom_id": name, "method": "POST", "url": url, "body": flat(body)})
             for name, body in requests.items()
         )
         content = "\n".join(lines).encode()
@@ -119,34 +118,29 @@ class _OpenAI:
 
 class _Anthropic:
     def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
-        headers = {"x-api-key": key or "none", "anthropic-version": _VERSION}
-        base = api.base_url.rstrip("/") + "/"
-        self._client = httpx2.AsyncClient(base_url=base, headers=headers, timeout=api.timeout)
+        self._messages = Messages(api, key, bounded=False)
         self._secret = secret
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
-        listed = [{"custom_id": name, "params": _message(b)} for name, b in requests.items()]
-        response = await self._client.post("messages/batches", json={"requests": listed})
-        return str(_content(response)["id"])
+        listed = [{"custom_id": name, "params": message_of(b)} for name, b in requests.items()]
+        found = await self._messages.ask("POST", "messages/batches", {"requests": listed})
+        return str(found["id"])
 
     async def progress(self, batch: str) -> Progress:
-        found = _content(await self._client.get(f"messages/batches/{batch}"))
+        found = await self._messages.ask("GET", f"messages/batches/{batch}")
         counts = found.get("request_counts") or {}
         done = sum(int(counts.get(kind, 0)) for kind in ("succeeded", "errored", "expired"))
         return Progress(done, found.get("processing_status") == "ended")
 
     async def replies(self, batch: str) -> AsyncGenerator[tuple[str, Reply | Failure]]:
-        async with self._client.stream("GET", f"messages/batches/{batch}/results") as response:
-            if response.is_error:
-                await response.aread()
-                _content(response)
-            async for line in _lines(response.aiter_lines()):
+        async with aclosing(self._messages.lines(f"messages/batches/{batch}/results")) as lines:
+            async for line in _lines(lines):
                 yield str(line.get("custom_id")), self._reply(line.get("result"))
 
     def _reply(self, result: Any) -> Reply | Failure:
         kind = result.get("type") if isinstance(result, dict) else None
         if kind == "succeeded":
-            return _read(200, _completion(result.get("message")), self._secret)
+            return _read(200, completion_of(result.get("message")), self._secret)
         if kind == "errored":
             body = result.get("error")
             inner = body.get("error") if isinstance(body, dict) else None
@@ -155,7 +149,7 @@ class _Anthropic:
         return Failure(Kind.PASSING, f"the batch ended before its turn ({kind or 'no reason'})")
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._messages.close()
 
 
 async def _lines(lines: AsyncIterator[str]) -> AsyncIterator[Mapping[str, Any]]:
@@ -177,73 +171,10 @@ def _read(status: Any, body: Any, secret: str | None) -> Reply | Failure:
     try:
         if status == 200:
             return read_reply(json.dumps(body))
-        raise _error(status if isinstance(status, int) else 500, body)
+        raise error_of(_response(status if isinstance(status, int) else 500), body)
     except (UnreadableReplyError, openai.APIStatusError) as error:
         return judge(error, secret=secret)
 
 
-def _error(status: int, body: Any) -> openai.APIStatusError:
-    response = httpx2.Response(status, request=httpx2.Request("POST", "http://batch"))
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    return openai.APIStatusError(f"status {status}", response=response, body=inner)
-
-
-def _content(response: httpx2.Response) -> dict[str, Any]:
-    """Return the body of a response, or raise what is wrong as the client for chats does."""
-    try:
-        body = response.json()
-    except ValueError:
-        body = None
-    if response.is_error:
-        inner = body.get("error", body) if isinstance(body, dict) else body
-        raise openai.APIStatusError(f"status {response.status_code}", response=response, body=inner)
-    if not isinstance(body, dict):
-        raise UnreadableReplyError("the reply is not JSON")
-    return body
-
-
-def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the fields outside of the protocol with the others, as the client for chats does."""
-    return {**{k: v for k, v in body.items() if k != "extra_body"}, **body["extra_body"]}
-
-
-def _message(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate a request for ``/chat/completions`` to one for ``/messages``."""
-    flat = _flat(body)
-    turns = flat.pop("messages")
-    system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
-    longest = flat.pop("max_completion_tokens", None) or flat.pop("max_tokens", None)
-    for name in ("seed", "response_format", "logprobs", "top_logprobs", "reasoning_effort"):
-        flat.pop(name, None)
-    return {
-        **flat,
-        "max_tokens": longest,
-        **({"system": system} if system else {}),
-        "messages": [turn for turn in turns if turn["role"] != "system"],
-    }
-
-
-def _completion(message: Any) -> dict[str, Any]:
-    """Translate a reply of ``/messages`` to one of ``/chat/completions``."""
-    message = message if isinstance(message, dict) else {}
-    blocks = [one for one in message.get("content") or () if isinstance(one, dict)]
-    usage = message.get("usage") if isinstance(message.get("usage"), dict) else {}
-    cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
-    counts: list[Any] = [usage.get("input_tokens"), *(usage.get(name) or 0 for name in cached)]
-    total = sum(counts) if all(type(count) is int for count in counts) else None
-    reason = message.get("stop_reason")
-    return {
-        "model": message.get("model"),
-        "choices": [
-            {
-                "message": {
-                    "content": [{"text": b.get("text")} for b in blocks if b.get("type") == "text"],
-                    "reasoning_content": "\n\n".join(
-                        str(b.get("thinking") or "") for b in blocks if b.get("type") == "thinking"
-                    ),
-                },
-                "finish_reason": _FINISHED.get(reason, reason),
-            }
-        ],
-        "usage": {"prompt_tokens": total, "completion_tokens": usage.get("output_tokens")},
-    }
+def _response(status: int) -> httpx2.Response:
+    return httpx2.Response(status, request=httpx2.Request("POST", "http://batch"))

@@ -17,7 +17,7 @@ def open_client(api: ApiConfig, key: str | None, *, bounded: bool = True) -> ope
     """Open a client that does not retry; `bounded`, it refuses replies too long for an answer."""
     http = openai.DefaultAsyncHttpxClient(
         headers={"Accept-Encoding": "gzip"},
-        event_hooks={"response": [_read_bounded]} if bounded else {},
+        event_hooks={"response": [read_bounded]} if bounded else {},
     )
     # The caller retries, because all requests share one pace.
     return openai.AsyncOpenAI(
@@ -29,7 +29,7 @@ def open_client(api: ApiConfig, key: str | None, *, bounded: bool = True) -> ope
     )
 
 
-async def _read_bounded(response: httpx2.Response) -> None:
+async def read_bounded(response: httpx2.Response) -> None:
     """Read the body of a response, and put it in place of the stream that it comes from."""
     # The library decodes each piece as a whole, however long it becomes.
     encoding = response.headers.pop("content-encoding", "").strip().lower()

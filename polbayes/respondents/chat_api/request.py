@@ -76,3 +76,8 @@ def most_tokens(
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)
     return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation, info)
+
+
+def flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the fields outside of the protocol with the others, as the client for chats does."""
+    return {**{k: v for k, v in body.items() if k != "extra_body"}, **body["extra_body"]}

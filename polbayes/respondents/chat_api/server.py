@@ -1,6 +1,7 @@
 """One server, asked until it replies or there is no hope."""
 
 import asyncio
+import json
 import logging
 import random
 from collections.abc import Mapping
@@ -56,11 +57,18 @@ class Server:
         self._api = api
         self._elicitation = elicitation
         self._client = open_client(api, key)
+        self._messages = None
+        if api.protocol == "anthropic":
+            from polbayes.respondents.chat_api.anthropic import Messages
+
+            self._messages = Messages(api, key)
         self._jitter = random.Random()
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+        if self._messages is not None:
+            await self._messages.close()
 
     def most(self, question: Question) -> tuple[int, int]:
         """Return the maximum number of tokens of a question and its answer."""
@@ -129,8 +137,8 @@ class Server:
         async with self.pace.turn() as begun:
             try:
                 async with asyncio.timeout(self._api.timeout):
-                    raw = await self._client.chat.completions.with_raw_response.create(**body)
-                reply = read_reply(raw.text)
+                    text = await self._sent(body)
+                reply = read_reply(text)
                 if listed and not (reply.declined or reply.positions):
                     raise UnreadableReplyError("the reply has no log probabilities")
             except Exception as error:
@@ -144,6 +152,16 @@ class Server:
             if failure.wait is not None:
                 self._wait(failure.wait)
         return failure
+
+    async def _sent(self, body: Mapping[str, Any]) -> str:
+        """Send a request, and return its reply in the protocol of chats."""
+        if self._messages is None:
+            raw = await self._client.chat.completions.with_raw_response.create(**body)
+            return str(raw.text)
+        from polbayes.respondents.chat_api.anthropic import completion_of, message_of
+
+        found = await self._messages.ask("POST", "messages", message_of(body))
+        return json.dumps(completion_of(found))
 
     def _wait(self, seconds: float) -> None:
         if seconds > _WORTH_SAYING and seconds > self.pace.delay() + 1:

@@ -39,6 +39,7 @@ def check_api(name: str, config: RespondentConfig) -> None:
         raise UserError(
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
+    check_known("protocol", api.protocol, known=_SERVICES, where=f"{where}.api")
     if api.batch is not None:
         check_known("batch service", api.batch, known=_SERVICES, where=f"{where}.api.batch")
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")

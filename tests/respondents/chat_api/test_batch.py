@@ -16,8 +16,9 @@ from polbayes.errors import UserError
 from polbayes.instrument.prompts import load_lexicon
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
+from polbayes.respondents.chat_api.anthropic import completion_of, message_of
 from polbayes.respondents.chat_api.batch import BatchRespondent
-from polbayes.respondents.chat_api.batch_services import _completion, _message, _read
+from polbayes.respondents.chat_api.batch_services import _read
 from polbayes.respondents.chat_api.failures import Failure, Kind
 from polbayes.respondents.usage import Usage
 
@@ -39,6 +40,8 @@ class Handler(servers.Handler):
             assert b'name="purpose"' in raw
             return self.send(200, about_file("file-in"))
         body = json.loads(raw)
+        if self.path == "/v1/messages":
+            return self.send(*self.message(world, body))
         if self.path == "/v1/batches":
             assert body["endpoint"] == "/v1/chat/completions"
             requests = {x["custom_id"]: x["body"] for x in world.files[body["input_file_id"]]}
@@ -47,6 +50,21 @@ class Handler(servers.Handler):
         assert self.headers["anthropic-version"]
         requests = {x["custom_id"]: x["params"] for x in body["requests"]}
         return self.send(200, world.submitted(requests).anthropic())
+
+    def message(self, world, body):
+        assert self.headers["x-api-key"] == KEY
+        with world.lock:
+            world.bodies.append(body)
+            if world.down:
+                world.down -= 1
+                error = {"type": "overloaded_error", "message": "Overloaded"}
+                return 529, {"type": "error", "error": error}
+        said = world.answer(body["messages"][-1]["content"], body)
+        thought = [{"type": "thinking", "thinking": "Hm."}] if "thinking" in body else []
+        blocks = [*thought, {"type": "text", "text": said.text}]
+        usage = {"input_tokens": 7, "output_tokens": 3}
+        about = {"model": world.model, "stop_reason": "end_turn", "usage": usage}
+        return 200, {**about, "content": blocks}
 
     def do_GET(self):  # noqa: N802
         world = self.server.world
@@ -225,7 +243,7 @@ def test_a_request_in_the_words_of_anthropic():
         "response_format": {"type": "json_schema"},
         "extra_body": {"thinking": {"type": "enabled"}},
     }
-    assert _message(body) == {
+    assert message_of(body) == {
         "model": "m",
         "system": "Be brief.",
         "messages": [
@@ -250,16 +268,45 @@ def test_a_reply_in_the_words_of_anthropic():
         "stop_reason": "max_tokens",
         "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 4},
     }
-    reply = _read(200, _completion(message), None)
+    reply = _read(200, completion_of(message), None)
     assert (reply.text, reply.thoughts, reply.truncated) == ("I agree.", "Hm.", True)
     assert reply.tokens == (7, 4)
-    assert _read(200, _completion({**message, "stop_reason": "refusal"}), None).declined
-    assert _read(200, _completion({**message, "usage": "x"}), None).tokens is None
+    assert _read(200, completion_of({**message, "stop_reason": "refusal"}), None).declined
+    assert _read(200, completion_of({**message, "usage": "x"}), None).tokens is None
     for wrong in (None, [], "text", {"content": "x"}, {"content": [1]}):
-        reply = _read(200, _completion(wrong), None)
+        reply = _read(200, completion_of(wrong), None)
         assert isinstance(reply, Failure) or reply.text == ""
     failure = _read(400, {"error": {"type": "invalid_request_error", "message": "no"}}, None)
     assert (failure.kind, failure.message) == (Kind.QUESTION, "status 400: no")
+
+
+def test_single_requests_in_the_words_of_anthropic(world):
+    chats = of_questions(asked(declared(world, None)))
+    world.bodies.clear()
+    world.down = 2
+    thinking = {"thinking": {"type": "enabled"}}
+    more = {"protocol": "anthropic", "system": "Be brief.", "extra_body": thinking}
+    found = asked(declared(world, None, **more))
+    done = {item: completion for item, (completion, _, _) in of_questions(found).items()}
+    texts = {item: (one.text, one.reasoning) for item, one in done.items()}
+    assert texts == {item: (one.text, "Hm.") for item, (one, _, _) in chats.items()}
+    assert {body["system"] for body in world.bodies} == {"Be brief."}
+    assert not any({"seed", "extra_body", "logprobs"} & body.keys() for body in world.bodies)
+    assert sum((a.usage for a in found), Usage()) == Usage(input=6 * 7, output=6 * 3)
+
+
+def test_no_probabilities_in_the_words_of_anthropic(world):
+    with pytest.raises(UserError, match="returns no log probabilities"):
+        asked(declared(world, None, protocol="anthropic"), CHOICE)
+
+
+def test_a_server_of_anthropic_that_is_not_there(world):
+    config = declared(world, None, protocol="anthropic", retries=1)
+    config = replace(config, api=replace(config.api, base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(
+        UserError, match=r"does not answer \(the connection failed \(ConnectError\)\)"
+    ):
+        asked(config)
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
