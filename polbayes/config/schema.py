@@ -472,7 +472,7 @@ class AnalysisConfig:
     # For each dimension a model known to be right of the centre; discriminations may then have
     # either sign.
     anchor: dict[str, str] = field(default_factory=dict)
-    # Attributes of the respondents that readers know, such as ``{kind: party}``: every model gets a
+    # Attributes of the respondents that readers know, such as ``{who: party}``: every model gets a
     # position on their scale, and its nearest neighbours among them.
     reference: dict[str, Any] = field(default_factory=dict)
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
@@ -481,6 +481,9 @@ class AnalysisConfig:
     # Smaller differences of the bias measure do not matter: 5 of 100 answers that change sides
     # move it by 0.1.
     rope: float = number(0.1, gt=0, says=_ABOVE)
+    # Smaller effects of a statement on a group (part ``dif``) do not matter, in units of the
+    # predictor.
+    dif: float = number(0.5, gt=0, says=_ABOVE)
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None  # fits a mixed model for each of its levels
     table: str | None = None  # whose columns are joined to the answers of a mixed model

@@ -10,12 +10,14 @@ import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
-from polbayes.fit.spec.spec import Spec, parse_spec, without_errors
+from polbayes.fit.spec.spec import Spec, parse_spec, without_errors, without_part
 
 if TYPE_CHECKING:
     from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
+    from polbayes.fit.fit import Fit
     from polbayes.fit.sampling.diagnose import Diagnosis
     from polbayes.fit.sampling.draws_cache import DrawsCache
+    from polbayes.fit.spec.cells import Cells
 
 _EXACT = "exact"
 
@@ -154,6 +156,7 @@ def fit_analysis(
     level: float,
     seed: int,
     rope: float = 0.1,
+    dif: float = 0.5,
     precision: "PrecisionConfig | None" = None,
     cache: "DrawsCache | None" = None,
 ) -> Fitted:
@@ -173,6 +176,8 @@ def fit_analysis(
         Fixes the draws.
     rope
         The largest difference of ``lean`` that does not matter, above 0; for the ideology model.
+    dif
+        The largest effect of a statement on a group that does not matter, above 0.
     precision
         The target precision of the D-study, for the ideology model.
     cache
@@ -218,6 +223,9 @@ def fit_analysis(
     tables |= flip_tables(
         *(result.built, result.drawn, result.posterior, tables["contrasts"]), level=level, seed=seed
     )
+    tables |= _dif_tables(
+        result, spec, cells, sampler, size=dif, level=level, seed=seed, cache=cache
+    )
     return Fitted(
         posterior=result.posterior,
         sample_stats=result.sample_stats,
@@ -229,6 +237,34 @@ def fit_analysis(
         from_cache=result.from_cache,
         groups=arviz_groups(result.built, result.drawn, loos[0], seed=seed),
     )
+
+
+def _dif_tables(
+    result: "Fit",
+    spec: Spec,
+    cells: "Cells",
+    sampler: "SamplerConfig",
+    *,
+    size: float,
+    level: float,
+    seed: int,
+    cache: "DrawsCache | None",
+) -> dict[str, pd.DataFrame]:
+    """Summarise effects of statements on groups, and fit again without them."""
+    from polbayes.fit.fit import fit
+    from polbayes.fit.posterior.dif import dif_positions, dif_table
+    from polbayes.fit.spec.dif import DIF
+
+    if DIF not in result.posterior:
+        return {}
+    if cache:
+        path = cache.path.with_stem(f"{cache.path.stem}_without_dif")
+        cache = replace(cache, path=path, key=f"{cache.key} without {DIF}")
+    other = fit(without_part(spec, DIF), cells, sampler, seed=seed, cache=cache)
+    return {
+        "dif": dif_table(result.posterior, size=size, level=level),
+        "dif_positions": dif_positions(result.posterior, other.posterior, level=level),
+    }
 
 
 def _fit_mixed(

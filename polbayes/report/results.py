@@ -34,6 +34,8 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "correlation": ("first", "second", "of", "n_models", *_INTERVAL),
     "reference_scale": ("model", "dimension", "reference", *_INTERVAL),
     "nearest": ("model", "reference", "p_nearest", *_INTERVAL, "agreement", "n_items"),
+    "dif": ("item", "by", "group", "against", *_INTERVAL, "p_differs", "direction", "size"),
+    "dif_positions": ("model", "dimension", *_INTERVAL, "without", "shift"),
     "variance_shares": ("model", "dimension", "component", *_INTERVAL, "variance"),
     "reliability": ("dimension", "measure", "model", *_INTERVAL, "balanced"),
     "d_study": ("dimension", "questions", "cost", "own", "cheapest", "p_reached"),

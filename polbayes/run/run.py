@@ -374,6 +374,7 @@ def fit_into(
         level=config.analysis.level,
         seed=config.seed,
         rope=config.analysis.rope,
+        dif=config.analysis.dif,
         precision=config.analysis.precision,
         cache=cache,
     )

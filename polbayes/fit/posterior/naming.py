@@ -17,6 +17,7 @@ from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
+from polbayes.fit.posterior.dif import read_dif
 from polbayes.fit.posterior.lean import lean
 from polbayes.fit.posterior.pointwise import draws_of, of_each
 from polbayes.fit.spec.cells import Cells, levels
@@ -40,7 +41,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`.
+    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients` and
+    `polbayes.fit.posterior.dif.read_dif`.
 
     `drawn` includes the integrated effects
     (`polbayes.fit.sampling.imputation.with_integrated`).
@@ -72,6 +74,7 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
     out |= read_coefficients(built, drawn)
+    out |= read_dif(built, drawn)
     if built.cells.read is not None:
         out["confusion"] = _confusion(built.cells.read.coder, reader)
     if built.layout.validity is not None:

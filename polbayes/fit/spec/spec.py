@@ -3,7 +3,7 @@
 For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the predictor is::
 
     eta = acquiescence + wording
-          + s * ( discrimination * (theta - difficulty) + steer + quirk )
+          + s * ( discrimination * (theta - difficulty) + steer + quirk + dif )
 
 Every part is optional except theta, and is defined by its formula. Answers depend on ``decisiveness
 * eta``: with that part, the unit of the predictor is the spread of a model's views on single
@@ -35,6 +35,7 @@ POSITIONS: Mapping[str, str] = {
     "difficulty": "believed",
     "steer": "believed",
     "quirk": "believed",
+    "dif": "believed",
     "discrimination": "discrimination",
     "decisiveness": "decisiveness",
     "threshold": "threshold",
@@ -64,6 +65,8 @@ _DEFAULT_PRIORS = {
     "acquiescence.model.sd": "HalfNormal(1)",
     "difficulty.sd": "HalfNormal(1)",
     "discrimination.sd": "HalfNormal(0.3)",
+    "dif.sd": "HalfNormal(0.2)",
+    "dif.nu": "Constant(1)",
     "sigma.common": "Normal(-1, 1)",
     "phi.common": "Normal(2, 1)",
     "validity.common": "Normal(0, 2)",
@@ -274,6 +277,11 @@ def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
 def without_errors(spec: Spec) -> Spec:
     """Return the spec without coder errors."""
     return replace(spec, misclassification=None)
+
+
+def without_part(spec: Spec, part: str) -> Spec:
+    """Return the spec without a part."""
+    return replace(spec, parts={name: f for name, f in spec.parts.items() if name != part})
 
 
 def _check_spread(parts: dict[str, Formula], spread: str) -> None:
