@@ -568,6 +568,8 @@ class RunConfig:
     seed: int = number(1, ge=0, le=2**32 - 1)
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)  # compared by ``task=compare``
+    # Of each of these runs, if they asked the same models in different modes.
+    modes: list[str] = field(default_factory=list)
     answers_from: str | None = None  # a run whose answers are taken over
     # Asking stops after this many answers of a respondent if none is usable.
     give_up_after: int | None = number(100, ge=0)

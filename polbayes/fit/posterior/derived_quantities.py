@@ -14,6 +14,7 @@ from polbayes.fit.posterior.d_study import d_study, reliability
 from polbayes.fit.posterior.generalizability import scores_of
 from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
+from polbayes.fit.posterior.modes import mode_tables
 from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
 from polbayes.fit.spec.cells import Cells
@@ -43,6 +44,7 @@ def derived_quantities(
     correlation = correlations(posterior, level=level, concentration=_concentration(spec))
     if len(correlation):
         tables["correlation"] = correlation
+    tables |= mode_tables(posterior, level=level)
     if spec.reference:
         known = reference_models(cells, spec.reference)
         tables |= reference_tables(posterior, cells, known, level=level)

@@ -19,6 +19,7 @@ from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
 from polbayes.fit.posterior.dif import read_dif
 from polbayes.fit.posterior.lean import lean
+from polbayes.fit.posterior.modes import read_modes
 from polbayes.fit.posterior.pointwise import draws_of, of_each
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import theta_variables
@@ -41,8 +42,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients` and
-    `polbayes.fit.posterior.dif.read_dif`.
+    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`,
+    `polbayes.fit.posterior.dif.read_dif` and `polbayes.fit.posterior.modes.read_modes`.
 
     `drawn` includes the integrated effects
     (`polbayes.fit.sampling.imputation.with_integrated`).
@@ -75,6 +76,7 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     out |= bias_measure(built, drawn)
     out |= read_coefficients(built, drawn)
     out |= read_dif(built, drawn)
+    out |= read_modes(built, drawn, reader.part)
     if built.cells.read is not None:
         out["confusion"] = _confusion(built.cells.read.coder, reader)
     if built.layout.validity is not None:
@@ -165,9 +167,9 @@ class _Reader:
 
 
 def _present(cells: Cells, dim: str) -> list[str]:
-    """Return the labels of a dimension that occur, in the order of the dataset."""
+    """Return the labels of a dimension that occur, in the order of the dataset, or sorted."""
     occurring = set(cells.frame[dim])
-    return [label for label in cells.order[dim] if label in occurring]
+    return [label for label in cells.order.get(dim, sorted(occurring)) if label in occurring]
 
 
 def _of_part(built: Built, name: str) -> Gathering:

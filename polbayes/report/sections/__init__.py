@@ -7,7 +7,16 @@ _REPORT = "polbayes.report"
 # In the order of the page; sections of other packages come before the last.
 _OWN = (
     *("comparison", "study", "headline", "ranking", "issues", "reference", "dif", "decisiveness"),
-    *("predictors", "coefficients", "instruments", "bias", "prefixes", "sensitivity", "flips"),
+    *(
+        "predictors",
+        "coefficients",
+        "instruments",
+        "modes",
+        "bias",
+        "prefixes",
+        "sensitivity",
+        "flips",
+    ),
     *("consistency", "acquiescence", "variance", "precision", "items", "validity"),
     *("diagnostics", "priors", "checks", "prompts", "model", "rerun"),
 )
