@@ -1,6 +1,6 @@
 """Statements that mean something else to one group: found, and positions with and without them.
 
-Twenty models and twenty parties answer thirty statements on three points, with logistic noise; with
+Models and parties, twenty each, answer thirty statements on three points, with logistic noise; with
 `--quirks`, respondents also have views of their own on single statements. A fifth of the statements
 means something else to the models: their answers are shifted by an effect of one size, all of them
 to the same side, the hardest case for positions. Fitted are the part ``dif`` with its sparse prior,
@@ -28,7 +28,7 @@ from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
-EACH, ITEMS, SHIFTED, WIDTH, KAPPA, DIFFICULTY = 20, 30, 6, 0.4, 2.5, 0.7
+ITEMS, SHIFTED, WIDTH, KAPPA, DIFFICULTY = 30, 6, 0.4, 2.5, 0.7
 PARTS = {
     "theta": "~ 1 + (1 | model)",
     "difficulty": "~ (1 | item)",
@@ -43,7 +43,7 @@ SPECS = {
 
 
 def simulate(
-    size: float, rng: np.random.Generator, *, quirks: bool
+    size: float, rng: np.random.Generator, *, each: int, quirks: bool
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Draw a coded dataset, true positions ``[model]`` and effects on models ``[item]``."""
     wording = (Variant("original", "a statement", "original", 1),)
@@ -51,7 +51,7 @@ def simulate(
         Item(f"i{k:02}", "economic", 1 if k % 2 else -1, "made up", wording, {})
         for k in range(ITEMS)
     )
-    names = [f"{who}{k:02}" for who in ("model", "party") for k in range(EACH)]
+    names = [f"{who}{k:02}" for who in ("model", "party") for k in range(each)]
     data = design(
         [Instrument("made_up", "made up", "made up", items)],
         [Prefix("baseline", "baseline", "open")],
@@ -59,15 +59,15 @@ def simulate(
         runs=1,
     )
     data = data.assign_coords(who=("model", [name[:5] for name in names]))
-    theta = rng.normal(0, 1, 2 * EACH)
+    theta = rng.normal(0, 1, 2 * each)
     effects = np.zeros(ITEMS)
     effects[rng.permutation(ITEMS)[:SHIFTED]] = size
-    is_model = np.arange(2 * EACH) < EACH
+    is_model = np.arange(2 * each) < each
     belief = theta[:, None] - rng.normal(0, DIFFICULTY, ITEMS) + is_model[:, None] * effects
     if quirks:
         belief += rng.normal(0, 1, belief.shape)
     keying = np.array([item.direction for item in items])
-    eta = rng.normal(0, 0.3, 2 * EACH)[:, None] + keying * belief
+    eta = rng.normal(0, 0.3, 2 * each)[:, None] + keying * belief
     latent = eta + rng.logistic(size=eta.shape) / (KAPPA if quirks else 1.0)
     stance = (np.sign(latent) * (np.abs(latent) > WIDTH)).astype(np.int8)
     dims, shape = data["status"].dims, data["status"].shape
@@ -75,11 +75,11 @@ def simulate(
     return data.assign(status=(dims, asked), stance=(dims, stance.reshape(shape))), theta, effects
 
 
-def one(size: float, seed: int, *, draws: int, quirks: bool) -> list[dict[str, Any]]:
+def one(size: float, seed: int, *, draws: int, each: int, quirks: bool) -> list[dict[str, Any]]:
     """Fit one data set with every spec."""
     rng = np.random.default_rng([seed, int(10 * size)])
-    data, theta, effects = simulate(size, rng, quirks=quirks)
-    true = theta[:EACH].mean() - theta[EACH:].mean()
+    data, theta, effects = simulate(size, rng, each=each, quirks=quirks)
+    true = theta[:each].mean() - theta[each:].mean()
     rows = []
     for name, parts in SPECS.items():
         whole = {**PARTS, **(QUIRKS if quirks else {}), **parts}
@@ -87,7 +87,7 @@ def one(size: float, seed: int, *, draws: int, quirks: bool) -> list[dict[str, A
         sampler = SamplerConfig(chains=2, tune=400, draws=draws)
         posterior = fit(spec, gather_cells(data, spec), sampler, seed=seed).posterior
         places = flat(posterior["theta"].isel(dimension=0))
-        apart = places[:, :EACH].mean(axis=1) - places[:, EACH:].mean(axis=1)
+        apart = places[:, :each].mean(axis=1) - places[:, each:].mean(axis=1)
         lower, upper = np.quantile(apart, (0.05, 0.95))
         row = {"size": size, "spec": name, "bias": apart.mean() - true}
         row |= {"coverage": float(lower < true < upper), "width": upper - lower}
@@ -106,10 +106,11 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=10, help="data sets of each size")
     parser.add_argument("--sizes", type=float, nargs="+", default=[1.0, 2.0])
     parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--each", type=int, default=20, help="models, and parties")
     parser.add_argument("--quirks", action="store_true", help="with quirks and a decisiveness")
     given = parser.parse_args()
     sets = [(size, seed) for size in given.sizes for seed in range(given.sets)]
-    settings = {"draws": given.draws, "quirks": given.quirks}
+    settings = {"draws": given.draws, "each": given.each, "quirks": given.quirks}
     table = pd.DataFrame([row for size, seed in sets for row in one(size, seed, **settings)])
     groups = table.groupby(["size", "spec"], sort=False)
     shown = groups[["bias", "coverage", "width"]].mean()

@@ -216,9 +216,17 @@ def fit_analysis(
     checks["prior_sensitivity"] = moved
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
-    tables = summarise(result.posterior, level=level, items=items)
+    shown = _on_scale(result.posterior, spec, cells)
+    tables = summarise(shown, level=level, items=items)
     tables |= derived_quantities(
-        result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
+        result.posterior,
+        shown,
+        spec,
+        result.parts,
+        cells,
+        level=level,
+        rope=rope,
+        precision=precision,
     )
     tables |= flip_tables(
         *(result.built, result.drawn, result.posterior, tables["contrasts"]), level=level, seed=seed
@@ -227,7 +235,7 @@ def fit_analysis(
         result, spec, cells, sampler, size=dif, level=level, seed=seed, cache=cache
     )
     return Fitted(
-        posterior=result.posterior,
+        posterior=shown,
         sample_stats=result.sample_stats,
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
@@ -237,6 +245,18 @@ def fit_analysis(
         from_cache=result.from_cache,
         groups=arviz_groups(result.built, result.drawn, loos[0], seed=seed),
     )
+
+
+def _on_scale(posterior: xr.Dataset, spec: Spec, cells: "Cells") -> xr.Dataset:
+    """Return the posterior on the scale that is reported."""
+    from polbayes.fit.posterior.scale import on_reference
+    from polbayes.fit.spec.reference import reference_models
+
+    if not spec.referred:
+        return posterior
+    items = cells.frame.drop_duplicates("item")
+    dimension_of = dict(zip(items["item"].astype(str), items["dimension"].astype(str), strict=True))
+    return on_reference(posterior, reference_models(cells, spec.reference), dimension_of)
 
 
 def _dif_tables(
@@ -263,7 +283,10 @@ def _dif_tables(
     other = fit(without_part(spec, DIF), cells, sampler, seed=seed, cache=cache)
     return {
         "dif": dif_table(result.posterior, size=size, level=level),
-        "dif_positions": dif_positions(result.posterior, other.posterior, level=level),
+        "dif_positions": dif_positions(
+            *(_on_scale(each, spec, cells) for each in (result.posterior, other.posterior)),
+            level=level,
+        ),
     }
 
 

@@ -25,6 +25,7 @@ from polbayes.fit.spec.terms import BoundPart
 
 def derived_quantities(
     posterior: xr.Dataset,
+    shown: xr.Dataset,
     spec: Spec,
     parts: Mapping[str, BoundPart],
     cells: Cells,
@@ -33,10 +34,13 @@ def derived_quantities(
     rope: float,
     precision: PrecisionConfig,
 ) -> dict[str, pd.DataFrame]:
-    """Compare the models, divide the variance, and plan further studies."""
+    """Compare the models, divide the variance, and plan further studies.
+
+    `shown` is the posterior on the scale that is reported (`polbayes.fit.posterior.scale`).
+    """
     design = measurement_design(parts, cells)
     tables = {
-        "contrasts": contrasts(posterior, level=level, rope=rope),
+        "contrasts": contrasts(shown, level=level, rope=rope),
         "variance_shares": variance_shares(posterior, design, level=level),
     }
     if "prefix_steer" in posterior:
@@ -44,10 +48,10 @@ def derived_quantities(
     correlation = correlations(posterior, level=level, concentration=_concentration(spec))
     if len(correlation):
         tables["correlation"] = correlation
-    tables |= mode_tables(posterior, level=level)
+    tables |= mode_tables(shown, level=level)
     if spec.reference:
         known = reference_models(cells, spec.reference)
-        tables |= reference_tables(posterior, cells, known, level=level)
+        tables |= reference_tables(shown, cells, known, level=level)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

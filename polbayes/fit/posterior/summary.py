@@ -19,6 +19,8 @@ def summarise(
     """Summarise a posterior into the tables of the report."""
     names = ("theta", "theta_asked", "lean")
     tables = {name: interval_table(posterior[name], level, left=True) for name in names}
+    if scale := posterior.attrs.get("scale"):
+        tables["theta"]["scale"] = scale
     tables["bias_posterior"] = _bias(posterior, level)
     if "bias_item" in posterior:
         found = interval_table(posterior["bias_item"], level, left=True)

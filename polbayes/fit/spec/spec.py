@@ -123,6 +123,8 @@ class Spec:
         (`polbayes.fit.posterior.reference`).
     drops
         Whether unidentified terms are dropped, not refused.
+    referred
+        Whether positions are reported on the scale of the reference.
     """
 
     response: str
@@ -135,6 +137,7 @@ class Spec:
     fixed_prefixes: bool = False
     reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
+    referred: bool = False
 
     @property
     def observation(self) -> Family:
@@ -215,6 +218,12 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     known = ["refuse", "leave_out"]
     check_known("value", config.unidentified, known=known, where="analysis.unidentified")
+    check_known("value", config.scale, known=["statements", "reference"], where="analysis.scale")
+    if config.scale == "reference" and not config.reference:
+        raise UserError(
+            "analysis.scale: positions on the scale of the reference need one; add "
+            "analysis.reference, e.g. {who: party}."
+        )
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
     _check_spread(parts, family.spread)
@@ -251,6 +260,7 @@ def parse_spec(config: AnalysisConfig) -> Spec:
             name: tuple(map(str, wanted)) for name, wanted in selection(config.reference).items()
         },
         drops=config.unidentified == "leave_out",
+        referred=config.scale == "reference",
     )
 
 
