@@ -475,6 +475,9 @@ class AnalysisConfig:
     # Attributes of the respondents that readers know, such as ``{who: party}``: every model gets a
     # position on their scale, and its nearest neighbours among them.
     reference: dict[str, Any] = field(default_factory=dict)
+    # Attributes of the respondents that are populations, such as ``{who: population}``: shares of
+    # answers of many persons (`polbayes.fit.posterior.populations`).
+    populations: dict[str, Any] = field(default_factory=dict)
     # What 0 and the unit of positions are from: ``statements``, or the ``reference``.
     scale: str = "statements"
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).

@@ -36,6 +36,8 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "nearest": ("model", "reference", "p_nearest", *_INTERVAL, "agreement", "n_items"),
     "dif": ("item", "by", "group", "against", *_INTERVAL, "p_differs", "direction", "size"),
     "dif_positions": ("model", "dimension", *_INTERVAL, "without", "shift"),
+    "populations": ("population", "dimension", "quantity", *_INTERVAL),
+    "population_shares": ("model", "population", "dimension", *_INTERVAL),
     "modes": ("mode", "dimension", "quantity", *_INTERVAL),
     "mode_pairs": ("dimension", "first", "second", "quantity", *_INTERVAL),
     "mode_positions": ("model", "dimension", "mode", *_INTERVAL, "p_left"),

@@ -15,10 +15,11 @@ from polbayes.fit.posterior.generalizability import scores_of
 from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
 from polbayes.fit.posterior.modes import mode_tables
+from polbayes.fit.posterior.populations import population_tables
 from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
 from polbayes.fit.spec.cells import Cells
-from polbayes.fit.spec.reference import reference_models
+from polbayes.fit.spec.reference import population_models, reference_models
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
@@ -52,6 +53,9 @@ def derived_quantities(
     if spec.reference:
         known = reference_models(cells, spec.reference)
         tables |= reference_tables(shown, cells, known, level=level)
+    if spec.populations:
+        many = population_models(cells, spec.populations)
+        tables |= population_tables(posterior, shown, many, level=level)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

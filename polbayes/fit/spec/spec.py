@@ -125,6 +125,9 @@ class Spec:
         Whether unidentified terms are dropped, not refused.
     referred
         Whether positions are reported on the scale of the reference.
+    populations
+        Values of attributes of models by name: those of populations
+        (`polbayes.fit.posterior.populations`).
     """
 
     response: str
@@ -138,6 +141,7 @@ class Spec:
     reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
     referred: bool = False
+    populations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def observation(self) -> Family:
@@ -224,6 +228,11 @@ def parse_spec(config: AnalysisConfig) -> Spec:
             "analysis.scale: positions on the scale of the reference need one; add "
             "analysis.reference, e.g. {who: party}."
         )
+    if config.populations and "decisiveness" not in parts:
+        raise UserError(
+            "analysis.populations: the spread of persons is read off the decisiveness; add the "
+            "part, e.g. '~ 1 + (1 | model)' with a quirk '~ (1 | model:item)'."
+        )
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
     _check_spread(parts, family.spread)
@@ -256,12 +265,16 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
-        reference={
-            name: tuple(map(str, wanted)) for name, wanted in selection(config.reference).items()
-        },
+        reference=_attributes(config.reference),
+        populations=_attributes(config.populations),
         drops=config.unidentified == "leave_out",
         referred=config.scale == "reference",
     )
+
+
+def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return values of attributes of models as texts."""
+    return {name: tuple(map(str, wanted)) for name, wanted in selection(given).items()}
 
 
 def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:

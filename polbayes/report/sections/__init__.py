@@ -6,7 +6,17 @@ from polbayes.report.section import SectionMaker
 _REPORT = "polbayes.report"
 # In the order of the page; sections of other packages come before the last.
 _OWN = (
-    *("comparison", "study", "headline", "ranking", "issues", "reference", "dif", "decisiveness"),
+    *(
+        "comparison",
+        "study",
+        "headline",
+        "ranking",
+        "issues",
+        "reference",
+        "populations",
+        "dif",
+        "decisiveness",
+    ),
     *(
         "predictors",
         "coefficients",
