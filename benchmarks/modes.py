@@ -31,7 +31,7 @@ MODES = ("choice", "open", "role")
 
 
 def simulate(rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Draw a coded dataset, theta ``[model]`` and positions ``[model, mode]``."""
+    """Draw a coded dataset, theta ``[model]`` over these modes, and positions ``[model, mode]``."""
     wording = (Variant("original", "a statement", "original", 1),)
     items = tuple(
         Item(f"i{k:02}", "economic", 1 if k % 2 else -1, "made up", wording, {})
@@ -46,7 +46,8 @@ def simulate(rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray]:
     data = data.assign_coords(mode=("run", np.array(RUNS, dtype=object)))
     theta = rng.normal(0, 1, MODELS)
     slope = np.exp(_about_zero(rng.normal(0, 0.25, 3)))
-    own = rng.normal(0, 0.4, 3) + rng.normal(0, 0.3, (MODELS, 3))
+    each = rng.normal(0, 0.3, (MODELS, 3))
+    own = rng.normal(0, 0.4, 3) + each
     places = slope * theta[:, None] + own
     kappa = np.exp(1.0 + np.array([0.5, 0.0, -0.3])) * np.exp(rng.normal(0, 0.5, MODELS))[:, None]
     keying = np.array([item.direction for item in items])
@@ -61,7 +62,7 @@ def simulate(rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray]:
     dims, shape = data["status"].dims, data["status"].shape
     asked = np.where(data["status"] != NOT_ASKED, STATUS["ok"], NOT_ASKED).astype(np.int8)
     answered = data.assign(status=(dims, asked), stance=(dims, stance.reshape(shape)))
-    return answered, theta, places
+    return answered, theta + each.mean(axis=1), places
 
 
 def _about_zero(values: np.ndarray) -> np.ndarray:

@@ -207,6 +207,7 @@ class CoderConfig:
     # not say it.
     labels: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)  # of coders, for ``ensemble``
+    language: str = ""  # of ``phrases``
     judge: JudgeConfig | None = None
     threshold: float = number(0.0, ge=0, lt=1)  # Less sure answers are left to the next coder.
     batch_size: int = number(16, ge=1)
@@ -580,10 +581,13 @@ class RunConfig:
     give_up_after: int | None = number(100, ge=0)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None  # analyses that ``task=compare_specs`` compares
+    # In which all is asked and read: of `data/languages` or a file (`polbayes.config.languages`).
+    language: str | None = None
     instruments: list[str] = field(default_factory=list)
     items: list[str] | None = None
     variants: list[str] | None = None
-    wordings: list[str] = field(default_factory=list)  # files (`polbayes.instrument.wordings`)
+    # Files (`polbayes.instrument.wordings`), or ``LANGUAGE:INSTRUMENT`` for a translation.
+    wordings: list[str] = field(default_factory=list)
     models: list[str] | None = None
     prefixes: PrefixConfig = field(default_factory=PrefixConfig)
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)

@@ -7,7 +7,7 @@ import xarray as xr
 
 REFERENCE = "reference"
 # Positions with the origin of theta, besides theta itself.
-_ALIKE = ("theta_instrument", "theta_mode")
+_ALIKE = ("theta_instrument", "theta_mode", "theta_language")
 
 
 def on_reference(

@@ -65,6 +65,12 @@ def _prose(table: pd.DataFrame) -> tuple[str, ...]:
         f"them to be nearly 0. An effect matters if it is larger than {number(size)} in units of "
         "the predictor."
     )
+    if "language" in set(table["by"]):
+        first += (
+            " Between languages this is measurement invariance: statements without an effect mean "
+            "the same in both, so that positions in them can be compared; those with one are "
+            "translations that do not measure alike, whatever the reason."
+        )
     found = table[table["p_differs"] > _LISTED]
     if not len(found):
         most = table["p_differs"].max()
