@@ -13,6 +13,7 @@ from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_re
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.of_run import instrument_of_run, is_run
 from polbayes.instrument.prompts import (
     Lexicon,
     Prefix,
@@ -53,7 +54,7 @@ def plan(config: RunConfig) -> Plan:
     from polbayes.probing.launch.engine import check_launcher
 
     check_launcher(config.launcher)
-    instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
+    instruments = with_wordings([_instrument(n) for n in config.instruments], config.wordings)
     imported = config.imported is not None
     prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
@@ -84,6 +85,12 @@ def plan(config: RunConfig) -> Plan:
         probabilities = config.elicitation.kind != "open_ended" or config.imported is not None
         check_features(to_measure(config.features, probabilities=probabilities), config.features)
     return Plan(config, instruments, prefixes, template, lexicon, spec, data)
+
+
+def _instrument(name: str) -> Instrument:
+    """Load an instrument by name, file or the folder of a run that asked it."""
+    folder = Path(name).expanduser()
+    return instrument_of_run(folder) if is_run(name) else load_instrument(name)
 
 
 def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:

@@ -24,6 +24,7 @@ from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import detail, say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
+from polbayes.instrument.of_run import is_run
 from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
@@ -188,7 +189,10 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
     from polbayes.coding.table_rows import source_files
 
-    paths = [find("instruments", name) for name in config.instruments]
+    paths = [
+        Path(name).expanduser() / "responses.nc" if is_run(name) else find("instruments", name)
+        for name in config.instruments
+    ]
     prefixes, lexicon = config.prefixes.file, config.elicitation.lexicon
     paths += [_file(prefixes, prefix_file)] if prefixes else []
     paths += source_files(config.imported) if config.imported else []

@@ -54,6 +54,10 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     loaded: dict[str, FinishedRun] = {}
     first, path = next(iter(folders.items()))
     loaded[first] = load_finished(first, path)
+    if loaded[first].posterior is None:
+        raise UserError(
+            f"runs: {path} was not analysed; name a run first whose analysis the others can share."
+        )
     config = settle(config, loaded[first].config, command[1:])
     keys = _keys(config, digests(folders))
     if manifest.is_done("report", keys["report"]):
@@ -252,7 +256,11 @@ def _scale_sentence(aligned: Aligned) -> str:
 
 def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
     """Return the record that replaces that of a joint fit: the worst verdict of the runs."""
-    verdicts = {run.label: str(run.stages["fit"].get("verdict", "bad")) for run in runs}
+    verdicts = {
+        run.label: str(run.stages["fit"].get("verdict", "bad"))
+        for run in runs
+        if "fit" in run.stages
+    }
     worst = max(verdicts.values(), key=_VERDICTS.index)
     return {
         "verdict": worst,
