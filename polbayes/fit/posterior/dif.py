@@ -36,8 +36,8 @@ def read_dif(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     coords: dict[str, Any] = {"dif_level": [f"{row[0]} {row[1]} {row[2]}" for row in rows]}
     for name, values in zip(_ABOUT, zip(*rows, strict=True), strict=True):
         coords[name] = ("dif_level", np.array(values, dtype=object))
-    values = drawn["effects"].to_numpy()[..., positions]
-    return {DIF: xr.DataArray(values, dims=("chain", "draw", "dif_level"), coords=coords)}
+    draws = drawn["effects"].to_numpy()[..., positions]
+    return {DIF: xr.DataArray(draws, dims=("chain", "draw", "dif_level"), coords=coords)}
 
 
 def dif_table(posterior: xr.Dataset, *, size: float, level: float) -> pd.DataFrame:

@@ -68,7 +68,9 @@ def _read(
     for name, (variable, log_scale) in _PARTS.items():
         if name in built.parts:
             values = part(name, (facet,))
-            out[f"{facet}_{variable}"] = np.exp(values) if log_scale else values
+            if log_scale:
+                values = xr.apply_ufunc(np.exp, values)
+            out[f"{facet}_{variable}"] = values
     return out
 
 
