@@ -83,6 +83,7 @@ KINDS: Registry[Kind] = Registry(
             "polbayes.judging.stances:open_judge",
             (*(key for key in _CHECKPOINT_KEYS if key not in ("text", "labels")), "judge"),
         ),
+        "phrases": Kind("polbayes.coding.phrases:open_phrases", ("language",)),
         "ensemble": Kind("polbayes.coding.ensemble:open_ensemble", ("weights", "threshold")),
     },
 )

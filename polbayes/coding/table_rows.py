@@ -38,7 +38,7 @@ ADMINISTRATION = "administration"
 # Columns about items, used without an instrument.
 OF_ITEMS = ("dimension", "direction")
 MAPPABLE = (
-    *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count"),
+    *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count", "size"),
     *("statement", "prefix_text", "prefix_entry", "prompt", "topic"),
     *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
 )

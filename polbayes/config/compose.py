@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
+from polbayes.config.languages import localise
 from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
 from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
@@ -21,6 +22,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "seed",
+            "language",
             "instruments",
             "items",
             "variants",
@@ -79,6 +81,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
             fitting = _fitting_analysis(composed.get("imported"))
             if fitting is not None and choices["analysis"] == "default":
                 composed, _ = _composed([*given, f"analysis={fitting}"])
+        localise(composed)
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             merged.name = _name_of(composed)

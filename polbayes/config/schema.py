@@ -214,6 +214,7 @@ class CoderConfig:
     # not say it.
     labels: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)  # of coders, for ``ensemble``
+    language: str = ""  # of ``phrases``
     judge: JudgeConfig | None = None
     threshold: float = number(0.0, ge=0, lt=1)  # Less sure answers are left to the next coder.
     batch_size: int = number(16, ge=1)
@@ -479,15 +480,23 @@ class AnalysisConfig:
     # For each dimension a model known to be right of the centre; discriminations may then have
     # either sign.
     anchor: dict[str, str] = field(default_factory=dict)
-    # Attributes of the respondents that readers know, such as ``{kind: party}``: every model gets a
+    # Attributes of the respondents that readers know, such as ``{who: party}``: every model gets a
     # position on their scale, and its nearest neighbours among them.
     reference: dict[str, Any] = field(default_factory=dict)
+    # Attributes of the respondents that are populations, such as ``{who: population}``: shares of
+    # answers of many persons (`polbayes.fit.posterior.populations`).
+    populations: dict[str, Any] = field(default_factory=dict)
+    # What 0 and the unit of positions are from: ``statements``, or the ``reference``.
+    scale: str = "statements"
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
     unidentified: str = "refuse"
     level: float = number(0.9, gt=0, lt=1)  # of the intervals
     # Smaller differences of the bias measure do not matter: 5 of 100 answers that change sides
     # move it by 0.1.
     rope: float = number(0.1, gt=0, says=_ABOVE)
+    # Smaller effects of a statement on a group (part ``dif``) do not matter, in units of the
+    # predictor.
+    dif: float = number(0.5, gt=0, says=_ABOVE)
     precision: PrecisionConfig = field(default_factory=PrecisionConfig)
     by: str | None = None  # fits a mixed model for each of its levels
     table: str | None = None  # whose columns are joined to the answers of a mixed model
@@ -572,15 +581,20 @@ class RunConfig:
     seed: int = number(1, ge=0, le=2**32 - 1)
     run_dir: str = "outputs/${name}"
     runs: list[str] = field(default_factory=list)  # compared by ``task=compare``
+    # Of each of these runs, if they asked the same models in different modes.
+    modes: list[str] = field(default_factory=list)
     answers_from: str | None = None  # a run whose answers are taken over
     # Asking stops after this many answers of a respondent if none is usable.
     give_up_after: int | None = number(100, ge=0)
     stages: list[str] = field(default_factory=lambda: list(STAGES))
     specs: list[str] | None = None  # analyses that ``task=compare_specs`` compares
+    # In which all is asked and read: of `data/languages` or a file (`polbayes.config.languages`).
+    language: str | None = None
     instruments: list[str] = field(default_factory=list)
     items: list[str] | None = None
     variants: list[str] | None = None
-    wordings: list[str] = field(default_factory=list)  # files (`polbayes.instrument.wordings`)
+    # Files (`polbayes.instrument.wordings`), or ``LANGUAGE:INSTRUMENT`` for a translation.
+    wordings: list[str] = field(default_factory=list)
     models: list[str] | None = None
     prefixes: PrefixConfig = field(default_factory=PrefixConfig)
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)

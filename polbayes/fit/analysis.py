@@ -10,12 +10,14 @@ import xarray as xr
 
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
-from polbayes.fit.spec.spec import Spec, parse_spec, without_errors
+from polbayes.fit.spec.spec import Spec, parse_spec, without_errors, without_part
 
 if TYPE_CHECKING:
     from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
+    from polbayes.fit.fit import Fit
     from polbayes.fit.sampling.diagnose import Diagnosis
     from polbayes.fit.sampling.draws_cache import DrawsCache
+    from polbayes.fit.spec.cells import Cells
 
 _EXACT = "exact"
 
@@ -154,6 +156,7 @@ def fit_analysis(
     level: float,
     seed: int,
     rope: float = 0.1,
+    dif: float = 0.5,
     precision: "PrecisionConfig | None" = None,
     cache: "DrawsCache | None" = None,
 ) -> Fitted:
@@ -173,6 +176,8 @@ def fit_analysis(
         Fixes the draws.
     rope
         The largest difference of ``lean`` that does not matter, above 0; for the ideology model.
+    dif
+        The largest effect of a statement on a group that does not matter, above 0.
     precision
         The target precision of the D-study, for the ideology model.
     cache
@@ -211,15 +216,26 @@ def fit_analysis(
     checks["prior_sensitivity"] = moved
     about_items = data[["dimension", "direction"]].reset_coords()[["dimension", "direction"]]
     items = about_items.to_dataframe().reset_index()[["item", "dimension", "direction"]]
-    tables = summarise(result.posterior, level=level, items=items)
+    shown = _on_scale(result.posterior, spec, cells)
+    tables = summarise(shown, level=level, items=items)
     tables |= derived_quantities(
-        result.posterior, spec, result.parts, cells, level=level, rope=rope, precision=precision
+        result.posterior,
+        shown,
+        spec,
+        result.parts,
+        cells,
+        level=level,
+        rope=rope,
+        precision=precision,
     )
     tables |= flip_tables(
         *(result.built, result.drawn, result.posterior, tables["contrasts"]), level=level, seed=seed
     )
+    tables |= _dif_tables(
+        result, spec, cells, sampler, size=dif, level=level, seed=seed, cache=cache
+    )
     return Fitted(
-        posterior=result.posterior,
+        posterior=shown,
         sample_stats=result.sample_stats,
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
@@ -229,6 +245,49 @@ def fit_analysis(
         from_cache=result.from_cache,
         groups=arviz_groups(result.built, result.drawn, loos[0], seed=seed),
     )
+
+
+def _on_scale(posterior: xr.Dataset, spec: Spec, cells: "Cells") -> xr.Dataset:
+    """Return the posterior on the scale that is reported."""
+    from polbayes.fit.posterior.scale import on_reference
+    from polbayes.fit.spec.reference import reference_models
+
+    if not spec.referred:
+        return posterior
+    items = cells.frame.drop_duplicates("item")
+    dimension_of = dict(zip(items["item"].astype(str), items["dimension"].astype(str), strict=True))
+    return on_reference(posterior, reference_models(cells, spec.reference), dimension_of)
+
+
+def _dif_tables(
+    result: "Fit",
+    spec: Spec,
+    cells: "Cells",
+    sampler: "SamplerConfig",
+    *,
+    size: float,
+    level: float,
+    seed: int,
+    cache: "DrawsCache | None",
+) -> dict[str, pd.DataFrame]:
+    """Summarise effects of statements on groups, and fit again without them."""
+    from polbayes.fit.fit import fit
+    from polbayes.fit.posterior.dif import dif_positions, dif_table
+    from polbayes.fit.spec.dif import DIF
+
+    if DIF not in result.posterior:
+        return {}
+    if cache:
+        path = cache.path.with_stem(f"{cache.path.stem}_without_dif")
+        cache = replace(cache, path=path, key=f"{cache.key} without {DIF}")
+    other = fit(without_part(spec, DIF), cells, sampler, seed=seed, cache=cache)
+    return {
+        "dif": dif_table(result.posterior, size=size, level=level),
+        "dif_positions": dif_positions(
+            *(_on_scale(each, spec, cells) for each in (result.posterior, other.posterior)),
+            level=level,
+        ),
+    }
 
 
 def _fit_mixed(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from polbayes.config.languages import referred
 from polbayes.config.resources import find, folder, read_yaml
 from polbayes.config.schema import TEXTS
 from polbayes.config.yaml_checks import check_keys, label, mapping, printable, text
@@ -98,8 +99,8 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     Parameters
     ----------
     path
-        The name of a file in `data/prefix_sets`, or a YAML file of the user's own; by default the
-        shipped ten of Faulborn et al. (2025).
+        The name of a file in `data/prefix_sets`, a YAML file of the user's own, or ``LANGUAGE:``
+        for those of a language; by default the shipped ten of Faulborn et al. (2025).
     only
         Ids of the prefixes to keep; by default all.
 
@@ -108,9 +109,14 @@ def load_prefixes(path: str | None = None, only: Sequence[str] | None = None) ->
     UserError
         If the file is malformed or an id in `only` is unknown.
     """
-    file = prefix_file(path) if path else folder("data") / "prefixes.yaml"
+    file = folder("data") / "prefixes.yaml"
+    if path and (language := referred(path)):
+        file, entries = language[0].path, language[0].section("prefixes")
+    else:
+        file = prefix_file(path) if path else file
+        entries = _section(file, "prefixes")
     found: dict[str, Prefix] = {}
-    for name, entry in _section(file, "prefixes").items():
+    for name, entry in entries.items():
         where = f"{file}: prefix '{name}'"
         if not (name := label(name, where)) or name in found:
             raise UserError(f"{where}: must have a name that no other prefix has.")
@@ -178,19 +184,30 @@ def _options(given: Any, where: str) -> dict[str, str]:
 
 
 def load_template(name: str) -> Template:
-    """Load a template by name from `data/templates.yaml`."""
-    file = folder("data") / "templates.yaml"
-    templates = _section(file, "templates")
-    check_known("template", name, known=templates)
-    entry = templates[name]
+    """Load a template by name, of `data/templates.yaml` or ``LANGUAGE:NAME``."""
+    if found := referred(name):
+        language, own = found
+        where = f"{language.path}: templates: {own}"
+        entry = mapping(language.entry("templates", own), where)
+        check_keys(entry, {"elicitation"}, {*SHAPES, "citation"}, where)
+        entry = {key: printable(str(value), where) for key, value in entry.items()}
+    else:
+        templates = _section(folder("data") / "templates.yaml", "templates")
+        check_known("template", name, known=templates)
+        entry = templates[name]
     texts = {shape: entry[shape] for shape in SHAPES if shape in entry}
     return Template(name, entry["elicitation"], texts)
 
 
 def load_lexicon(name: str) -> Lexicon:
-    """Load a lexicon of answer options, shipped or from a YAML file."""
-    path = find("lexicons", name)
-    content = read_yaml(path) or {}
+    """Load a lexicon of answer options: shipped, from a YAML file, or ``LANGUAGE:NAME``."""
+    path: object
+    if found := referred(name):
+        path = f"{found[0].path}: lexicons: {found[1]}"
+        content = found[0].entry("lexicons", found[1])
+    else:
+        path = find("lexicons", name)
+        content = read_yaml(path) or {}
     if not isinstance(content, dict):
         raise UserError(f"{path}: must be a mapping with the keys agree, neutral and disagree.")
     stances = {"agree": 1, "neutral": 0, "disagree": -1}

@@ -12,6 +12,10 @@ A wordings file is a table (CSV, TSV, Parquet, JSON lines) with one row a wordin
     the statement
 
 ``task=paraphrase`` writes such a file. Other columns are for the reader.
+
+``LANGUAGE:INSTRUMENT`` in place of a file are the translations in a language's file
+(`polbayes.config.languages`): a wording ``original`` of German gets the id ``de``, ``opposite``
+``de_opposite``, with the kind of what is translated and the attribute ``language``.
 """
 
 from collections.abc import Sequence
@@ -20,7 +24,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from polbayes.config.yaml_checks import identifier, text
+from polbayes.config.languages import ATTRIBUTE, Language, referred
+from polbayes.config.yaml_checks import identifier, mapping, text
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant
@@ -38,6 +43,9 @@ def with_wordings(
     }
     taken = {(item, v.variant) for item, variants in found.items() for v in variants}
     for file in files:
+        if reference := referred(file):
+            _translate(instruments, found, *reference)
+            continue
         path = Path(file).expanduser()
         if not path.is_file():
             raise UserError(
@@ -58,6 +66,36 @@ def with_wordings(
         return replace(item, variants=tuple(found[item.item]))
 
     return tuple(replace(q, items=tuple(map(extended, q.items))) for q in instruments)
+
+
+def _translate(
+    instruments: Sequence[Instrument],
+    found: dict[str, list[Variant]],
+    language: Language,
+    name: str,
+) -> None:
+    """Add the translated wordings of an instrument, or mark the wordings of the source language."""
+    by_id = {q.id: q for q in instruments}
+    check_known("instrument", name, known=by_id, where=f"{language.path}: wordings")
+    marked = {ATTRIBUTE: language.code}
+    if language.source:
+        for item in by_id[name].items:
+            found[item.item] = [
+                replace(one, attributes={**one.attributes, **marked}) for one in found[item.item]
+            ]
+        return
+    where = f"{language.path}: wordings: {name}"
+    items = {item.item: item for item in by_id[name].items}
+    translated = mapping(language.entry("wordings", name), where)
+    check_known("item", *map(str, translated), known=items, where=where)
+    for item, texts in translated.items():
+        here = f"{where}: {item}"
+        known = {one.variant: one for one in items[item].variants}
+        for variant, said in mapping(texts, here).items():
+            check_known("wording", str(variant), known=known, where=here)
+            put = text(said, f"{here}: {variant}")
+            one = replace(known[variant], variant=language.variant(str(variant)), text=put)
+            found[item].append(replace(one, attributes={**one.attributes, **marked}))
 
 
 def _rows(table: pd.DataFrame, path: Path) -> list[tuple[int, str, Variant]]:

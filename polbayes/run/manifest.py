@@ -30,7 +30,7 @@ from polbayes.data.provenance import digest, versions
 from polbayes.errors import UserError
 
 # Keys of the analysis that affect how the posterior is reported, not the posterior itself.
-CONCLUDING = ("level", "rope", "precision")
+CONCLUDING = ("level", "rope", "dif", "precision")
 
 
 # Keys without meaning for questionnaires; older runs lack them.

@@ -13,6 +13,7 @@ from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_re
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.of_run import instrument_of_run, is_run
 from polbayes.instrument.prompts import (
     Lexicon,
     Prefix,
@@ -54,7 +55,7 @@ def plan(config: RunConfig) -> Plan:
 
     check_launcher(config.launcher)
     _check_batches(config)
-    instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
+    instruments = with_wordings([_instrument(n) for n in config.instruments], config.wordings)
     imported = config.imported is not None
     prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
@@ -96,6 +97,12 @@ def _check_batches(config: RunConfig) -> None:
                 f"respondents.{name}.api.batch: a batch service answers in parallel by itself; use "
                 "launcher=local."
             )
+
+
+def _instrument(name: str) -> Instrument:
+    """Load an instrument by name, file or the folder of a run that asked it."""
+    folder = Path(name).expanduser()
+    return instrument_of_run(folder) if is_run(name) else load_instrument(name)
 
 
 def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:

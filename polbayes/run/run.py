@@ -4,7 +4,7 @@ import shlex
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 import yaml
 
+from polbayes.config.languages import referred
 from polbayes.config.registry import added
 from polbayes.config.resources import find
 from polbayes.config.schema import STAGES, RunConfig
@@ -23,6 +24,7 @@ from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import detail, say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
+from polbayes.instrument.of_run import is_run
 from polbayes.instrument.prompts import prefix_file
 from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
@@ -187,14 +189,26 @@ def _inputs(config: RunConfig) -> dict[str, str]:
     """Hash the files that the config names."""
     from polbayes.coding.table_rows import source_files
 
-    paths = [find("instruments", name) for name in config.instruments]
-    paths += [prefix_file(config.prefixes.file)] if config.prefixes.file else []
+    paths = [
+        Path(name).expanduser() / "responses.nc" if is_run(name) else find("instruments", name)
+        for name in config.instruments
+    ]
+    prefixes, lexicon = config.prefixes.file, config.elicitation.lexicon
+    paths += [_file(prefixes, prefix_file)] if prefixes else []
     paths += source_files(config.imported) if config.imported else []
-    lexicon = config.elicitation.lexicon
-    paths += [find("lexicons", lexicon)] if lexicon else []
+    paths += [_file(lexicon, partial(find, "lexicons"))] if lexicon else []
     # By their whole paths: two sets of wordings may be in files of the same name.
-    wordings = {name: _digests([Path(name).expanduser()]) for name in config.wordings}
+    wordings = {
+        name: _digests([_file(name, lambda path: Path(path).expanduser())])
+        for name in config.wordings
+    }
     return _digests(paths) | {name: "".join(found.values()) for name, found in wordings.items()}
+
+
+def _file(name: str, otherwise: Callable[[str], Path]) -> Path:
+    """Return the file that a name is from: that of a language, or another."""
+    found = referred(name)
+    return found[0].path if found else otherwise(name)
 
 
 def fit_inputs(config: RunConfig) -> dict[str, str]:
@@ -374,6 +388,7 @@ def fit_into(
         level=config.analysis.level,
         seed=config.seed,
         rope=config.analysis.rope,
+        dif=config.analysis.dif,
         precision=config.analysis.precision,
         cache=cache,
     )

@@ -60,3 +60,35 @@ def test_what_cannot_be_counted(tmp_path, changed, config, says):
 def test_no_answer_at_all(tmp_path):
     with pytest.raises(UserError, match="all counts are 0"):
         load(tmp_path, [{**ROWS[0], "n": 0}], **COUNTED)
+
+
+def test_weighted_shares_become_counts_of_a_sample(tmp_path):
+    """By hand: 200 times 0.6237, 0.1263 and 0.25 are 124.74, 25.26 and 50; the first gains."""
+    said = ("a) Disagree", "b) Undecided", "c) Agree")
+    rows = [
+        {"who": "voters", "question": "q-1", "said": answer, "n": share, "of": 200}
+        for answer, share in zip(said, (62.37, 12.63, 25.0), strict=True)
+    ]
+    given = {**COUNTED, "columns": {**COUNTED["columns"], "size": "of"}}
+    data = load(tmp_path, rows, **given)
+    coded = data["stance"] if "stance" in data else data["rating"]
+    values = coded.sel(model="voters", item="q-1", variant="original").values.ravel()
+    _, counts = np.unique(values, return_counts=True)
+    assert counts.tolist() == [125, 25, 50]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"n": -1}, "count '-1' is not a number"), ({"of": "many"}, "size 'many' is not a number")],
+)
+def test_shares_that_are_none_are_refused(tmp_path, change, says):
+    row = {"who": "voters", "question": "q-1", "said": "c) Agree", "n": 0.5, "of": 200, **change}
+    given = {**COUNTED, "columns": {**COUNTED["columns"], "size": "of"}}
+    with pytest.raises(UserError, match=says):
+        load(tmp_path, [row], **given)
+
+
+def test_a_size_without_shares_is_refused(tmp_path):
+    row = {"who": "voters", "question": "q-1", "said": "c) Agree", "of": 200}
+    with pytest.raises(UserError, match="'size' is the size of a sample whose shares are 'count'"):
+        load(tmp_path, [row], columns={**COLUMNS, "size": "of"}, **SCALE)

@@ -269,6 +269,24 @@ def test_the_attributes_are_columns_for_formulas(tmp_path):
     assert sorted(one["administration"].unique()) == ["1-polite", "2-polite"]
 
 
+def test_a_column_says_in_which_mode_an_answer_was_given(tmp_path):
+    rows = [
+        {"who": who, "question": question, "said": "c) Agree", "mode": mode}
+        for who in ("one", "two")
+        for question in ("q-1", "q-2")
+        for mode in ("choice", "open")
+    ]
+    data = load(
+        tmp_path,
+        rows,
+        columns={**COLUMNS, "administration": "mode"},
+        constants={"run": "count"},
+        administration_attributes={"mode": "mode"},
+    )
+    frame = to_frame(data)
+    assert frame.groupby(["model", "item", "mode"]).size().tolist() == [1] * 8
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [

@@ -271,7 +271,7 @@ def frozen(row):
 
 def test_every_key_that_changes_a_result_has_a_stage():
     """The others say what to do now and where, not what comes out."""
-    unstaged = {"task", "run_dir", "stages", "specs", "runs", "answers_from", "journal"}
+    unstaged = {"task", "run_dir", "stages", "specs", "runs", "modes", "answers_from", "journal"}
     unstaged |= {"give_up_after"}
     unstaged |= {"annotation", "training", "validation", "paraphrase", "ablation"}
     unstaged |= {"launcher", "inspect", "watch", "export"}

@@ -42,7 +42,8 @@ def concluded(coded, bound, parts, *, models, data=None, seed=0, **settings):
         variables["cor_theta_model"] = (("chain", "draw"), rng.uniform(-1, 1, (CHAINS, DRAWS)))
     vectors = xr.Dataset(variables, coords={"chain": range(CHAINS), "draw": range(DRAWS)})
     posterior = with_variances(name_posterior(built, vectors), built, vectors)
-    return derived_quantities(posterior, spec, parts, cells, level=0.9, rope=0.1, precision=wanted)
+    about = (spec, parts, cells)
+    return derived_quantities(posterior, posterior, *about, level=0.9, rope=0.1, precision=wanted)
 
 
 def test_all_tables_of_a_full_spec(coded, bound, full_parts):

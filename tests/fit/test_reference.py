@@ -32,12 +32,12 @@ PARTS = {"theta": "~ 0 + dimension + (0 + dimension | model)"}
 @pytest.fixture
 def answered(coded):
     data = coded(STANCE, items=ITEMS, models=MODELS, prefixes=("baseline",))
-    return data.assign_coords(kind=("model", ["model", "party", "party", "party"]))
+    return data.assign_coords(who=("model", ["model", "party", "party", "party"]))
 
 
 @pytest.fixture
 def cells(answered, spec_of):
-    return gather_cells(answered, spec_of(PARTS, reference={"kind": "party"}))
+    return gather_cells(answered, spec_of(PARTS, reference={"who": "party"}))
 
 
 def test_agreement_is_that_of_voting_advice_applications(cells):
@@ -70,7 +70,7 @@ def test_scale_and_neighbours(cells):
     theta = np.array([[[0.0, 0.0, 1.0, 2.0], [3.0, -2.0, 0.0, 2.0]]])[..., None]
     coords = {"model": list(MODELS), "dimension": ["economic"]}
     posterior = xr.Dataset({"theta": (("chain", "draw", "model", "dimension"), theta)}, coords)
-    known = reference_models(cells, {"kind": ("party",)})
+    known = reference_models(cells, {"who": ("party",)})
     assert known == ["red", "blue", "gold"]
     tables = reference_tables(posterior, cells, known, level=0.9)
     scale = tables["reference_scale"].set_index("model")
@@ -86,8 +86,8 @@ def test_scale_and_neighbours(cells):
 
 
 def test_an_unknown_reference_is_refused(answered, spec_of):
-    spec = spec_of(PARTS, reference={"kind": "person"})
-    with pytest.raises(UserError, match="0 of the models have kind person; a scale needs at least"):
+    spec = spec_of(PARTS, reference={"who": "person"})
+    with pytest.raises(UserError, match="0 of the models have who person; a scale needs at least"):
         bind(spec, gather_cells(answered, spec))
     cells = gather_cells(answered, spec_of(PARTS, reference={"item": "e1"}))
     with pytest.raises(UserError, match="'item' is no attribute of models"):

@@ -49,3 +49,14 @@ def test_a_reference_alone_is_compared_with_itself(section_of):
 
 def test_without_a_reference_there_is_no_section(make_results):
     assert reference(make_results()) is None
+
+
+def test_the_headline_names_the_scale_of_the_reference(make_results):
+    from polbayes.report.sections.headline import headline
+
+    plain = make_results()
+    theta = plain.tables["theta"].assign(scale="reference")
+    referred = make_results(tables={**plain.tables, "theta": theta})
+    said = "0 is the mean of their positions and 1 their standard deviation"
+    assert said in " ".join(headline(referred).reading)
+    assert said not in " ".join(headline(plain).reading)

@@ -24,6 +24,7 @@ _ROLES: Mapping[str, tuple[int, float]] = {
     "difficulty": (1, -1.0),
     "steer": (2, 1.0),
     "quirk": (2, 1.0),
+    "dif": (2, 1.0),
     "discrimination": (3, 1.0),
     "threshold": (5, 1.0),
     "sigma": (5, 1.0),
@@ -315,7 +316,7 @@ def entries(group: BoundGroup) -> list[tuple[np.ndarray, np.ndarray]]:
             for k in range(int(steps.max()) + 1)
         ]
     if group.matrix is None:
-        return [(group.index, np.ones(cells))]
+        return [(group.index, np.ones(cells) if group.entering is None else 1.0 * group.entering)]
     zero_or_one = bool(((group.matrix == 0) | (group.matrix == 1)).all())
     if zero_or_one and bool((group.matrix.sum(axis=1) == 1).all()):
         return [(group.index * width + group.matrix.argmax(axis=1), np.ones(cells))]

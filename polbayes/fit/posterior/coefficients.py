@@ -9,6 +9,7 @@ import xarray as xr
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.intervals import coverage_table
 from polbayes.fit.spec.centring import attributes_of
+from polbayes.fit.spec.dif import DIF
 from polbayes.fit.spec.priors import CONSTANT
 
 
@@ -56,7 +57,7 @@ def _group_levels(built: Built) -> tuple[list[tuple[str, str, str, str]], list[i
     rows, positions = [], []
     for block in built.layout.blocks:
         group = block.group
-        if group is None or "model" in group.term.factors:
+        if group is None or "model" in group.term.factors or block.part == DIF:
             continue
         if not attributes & set(group.term.factors):
             continue

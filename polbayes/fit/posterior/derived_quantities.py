@@ -14,16 +14,19 @@ from polbayes.fit.posterior.d_study import d_study, reliability
 from polbayes.fit.posterior.generalizability import scores_of
 from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
+from polbayes.fit.posterior.modes import mode_tables
+from polbayes.fit.posterior.populations import population_tables
 from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
 from polbayes.fit.spec.cells import Cells
-from polbayes.fit.spec.reference import reference_models
+from polbayes.fit.spec.reference import population_models, reference_models
 from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
 
 def derived_quantities(
     posterior: xr.Dataset,
+    shown: xr.Dataset,
     spec: Spec,
     parts: Mapping[str, BoundPart],
     cells: Cells,
@@ -32,10 +35,13 @@ def derived_quantities(
     rope: float,
     precision: PrecisionConfig,
 ) -> dict[str, pd.DataFrame]:
-    """Compare the models, divide the variance, and plan further studies."""
+    """Compare the models, divide the variance, and plan further studies.
+
+    `shown` is the posterior on the scale that is reported (`polbayes.fit.posterior.scale`).
+    """
     design = measurement_design(parts, cells)
     tables = {
-        "contrasts": contrasts(posterior, level=level, rope=rope),
+        "contrasts": contrasts(shown, level=level, rope=rope),
         "variance_shares": variance_shares(posterior, design, level=level),
     }
     if "prefix_steer" in posterior:
@@ -43,9 +49,13 @@ def derived_quantities(
     correlation = correlations(posterior, level=level, concentration=_concentration(spec))
     if len(correlation):
         tables["correlation"] = correlation
+    tables |= mode_tables(shown, level=level)
     if spec.reference:
         known = reference_models(cells, spec.reference)
-        tables |= reference_tables(posterior, cells, known, level=level)
+        tables |= reference_tables(shown, cells, known, level=level)
+    if spec.populations:
+        many = population_models(cells, spec.populations)
+        tables |= population_tables(posterior, shown, many, level=level)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

@@ -31,6 +31,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.measurement_design import ANEW
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.spec.cells import levels
+from polbayes.fit.spec.dif import DIF
 from polbayes.fit.spec.spec import POSITIONS
 
 # Gauss-Hermite nodes and weights for effects by item on a logarithmic scale.
@@ -105,8 +106,8 @@ class _Expected:
         places = ("asked", "believed", "multiplied", "discrimination", "own", "decisiveness")
         out = {place: zeros.copy() for place in places}
         for block in self.built.layout.blocks:
-            if block.group is None or not self._varies(block):
-                continue
+            if block.group is None or block.part == DIF or not self._varies(block):
+                continue  # a new statement means the same to everybody
             place = self._place(block.part)
             if place not in out:
                 continue

@@ -14,6 +14,7 @@ import pandas as pd
 
 from polbayes.fit.density.layout import Block, Layout, entries, lay_out
 from polbayes.fit.spec.cells import Cells, levels
+from polbayes.fit.spec.dif import DIF
 from polbayes.fit.spec.spec import IN_UNITS, POSITIONS
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
@@ -47,7 +48,7 @@ class Study:
     models: tuple[str, ...]  # labels; `dimensions` without the total
     dimensions: tuple[str, ...]
     items: Mapping[str, tuple[str, ...]]  # labels of the items of each dimension
-    terms: tuple[Term, ...]  # all terms except those of theta
+    terms: tuple[Term, ...]  # all terms except those of theta and dif
     # By item, wording, prefix, cell and answer, [model, dimension or total] what is left in a
     # model's score of the variance of effects of each of these: one over their number where they
     # have the same weight
@@ -243,9 +244,9 @@ def _squares(
 
 
 def terms_of(layout: Layout) -> Iterator[tuple[Block, BoundGroup]]:
-    """Yield the group-specific terms of the predictor except those of theta."""
+    """Yield the group-specific terms of the predictor except those of theta and dif."""
     for block in layout.blocks:
-        if block.group is not None and block.part in IN_UNITS - {"theta"}:
+        if block.group is not None and block.part in IN_UNITS - {"theta", DIF}:
             yield block, block.group
 
 

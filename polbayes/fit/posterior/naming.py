@@ -17,7 +17,9 @@ from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.ordinal import BERNOULLI
 from polbayes.fit.posterior.coefficients import read_coefficients
+from polbayes.fit.posterior.dif import read_dif
 from polbayes.fit.posterior.lean import lean
+from polbayes.fit.posterior.modes import read_modes
 from polbayes.fit.posterior.pointwise import draws_of, of_each
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import theta_variables
@@ -40,7 +42,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     usable answers together);
     ``scale[scale_name]``, ``nu[tail_name]`` (degrees of freedom), ``gap[middle_point]``;
     ``confusion[coder_of, label, coded_as]``, how the coder reads answers with each stance or
-    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`.
+    ``none``; and the results of `polbayes.fit.posterior.coefficients.read_coefficients`,
+    `polbayes.fit.posterior.dif.read_dif` and `polbayes.fit.posterior.modes.read_modes`.
 
     `drawn` includes the integrated effects
     (`polbayes.fit.sampling.imputation.with_integrated`).
@@ -72,6 +75,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
     out |= read_coefficients(built, drawn)
+    out |= read_dif(built, drawn)
+    out |= read_modes(built, drawn, reader.part)
     if built.cells.read is not None:
         out["confusion"] = _confusion(built.cells.read.coder, reader)
     if built.layout.validity is not None:
@@ -162,9 +167,9 @@ class _Reader:
 
 
 def _present(cells: Cells, dim: str) -> list[str]:
-    """Return the labels of a dimension that occur, in the order of the dataset."""
+    """Return the labels of a dimension that occur, in the order of the dataset, or sorted."""
     occurring = set(cells.frame[dim])
-    return [label for label in cells.order[dim] if label in occurring]
+    return [label for label in cells.order.get(dim, sorted(occurring)) if label in occurring]
 
 
 def _of_part(built: Built, name: str) -> Gathering:

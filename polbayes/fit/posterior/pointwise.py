@@ -144,6 +144,8 @@ def _without_own(gathering: Gathering, built: Built) -> tuple[Gathering, np.ndar
         group = block.group
         if group is None or group.matrix is not None or group.term.heavy or group.term.walk:
             continue
+        if group.entering is not None:
+            continue
         others = np.full(block.size, np.inf)
         if group.centred_in is not None:
             others = np.bincount(group.centred_in)[group.centred_in] - 1.0

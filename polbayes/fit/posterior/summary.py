@@ -19,6 +19,8 @@ def summarise(
     """Summarise a posterior into the tables of the report."""
     names = ("theta", "theta_asked", "lean")
     tables = {name: interval_table(posterior[name], level, left=True) for name in names}
+    if scale := posterior.attrs.get("scale"):
+        tables["theta"]["scale"] = scale
     tables["bias_posterior"] = _bias(posterior, level)
     if "bias_item" in posterior:
         found = interval_table(posterior["bias_item"], level, left=True)
@@ -152,7 +154,7 @@ def instrument_tables(posterior: xr.Dataset, level: float) -> dict[str, pd.DataF
             table = interval_table(_with_mean(one - other), level, left=True)
             differences.append(table.dropna(subset="estimate").assign(**about))
             if values.sizes["model"] >= LEAST_MODELS:
-                table = interval_table(_correlation(one, other), level)
+                table = interval_table(correlation(one, other), level)
                 correlations.append(table.dropna(subset="estimate").assign(**about))
     if not levels:
         return {}
@@ -172,8 +174,11 @@ def _with_mean(values: xr.DataArray) -> xr.DataArray:
     return xr.concat([values, mean], dim="model")
 
 
-def _correlation(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return Pearson's correlation over the models that have both, in every draw."""
+def correlation(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """Return Pearson's correlation over the models that have both, in every draw.
+
+    Both are ``[chain, draw, model, ...]``; NaN for fewer than `LEAST_MODELS`.
+    """
     both = one.notnull() & other.notnull()
     a, b = (x.where(both) - x.where(both).mean("model") for x in (one, other))
     found = (a * b).sum("model") / np.sqrt((a**2).sum("model") * (b**2).sum("model"))

@@ -189,7 +189,7 @@ def cell_frame(data: xr.Dataset, spec: Spec) -> pd.DataFrame:
 
 def used_variables(spec: "Spec | MixedSpec") -> set[str]:
     """Return the names of the variables that the formulas of a spec use."""
-    names = set(getattr(spec, "reference", ()))
+    names = {*getattr(spec, "reference", ()), *getattr(spec, "populations", ())}
     for part, formula in spec.parts.items():
         for group in formula.groups:
             names |= set(group.factors)

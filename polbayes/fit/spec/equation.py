@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from polbayes.fit.spec.formula import GroupTerm
+from polbayes.fit.spec.priors import CONSTANT
 from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
@@ -76,7 +77,7 @@ def _predictor(spec: Spec) -> str:
     if "discrimination" in spec.parts:
         as_one = "difficulty" in spec.parts and not spec.signed
         belief = f"discrimination · ({belief})" if as_one else f"discrimination · {belief}"
-    inside = " + ".join([belief, *(p for p in ("steer", "quirk") if p in spec.parts)])
+    inside = " + ".join([belief, *(p for p in ("steer", "quirk", "dif") if p in spec.parts)])
     asked = [p for p in ("acquiescence", "wording") if p in spec.parts]
     return " + ".join([*asked, f"s · ({inside})"])
 
@@ -91,7 +92,10 @@ def _distribution(
     spec: Spec, part: str, group: GroupTerm, bound: BoundGroup | None, *, left_out: bool
 ) -> str:
     scale = f"σ²[{group.by}]" if group.by else "σ²"
-    normal = f"t(ν, 0, {scale})" if group.heavy else f"Normal(0, {scale})"
+    nu = "ν"
+    if group.heavy and spec.prior(part, group.name, "nu").name == CONSTANT:
+        nu = f"{spec.prior(part, group.name, 'nu').values[0]:g}"
+    normal = f"t({nu}, 0, {scale})" if group.heavy else f"Normal(0, {scale})"
     if group.expr not in ("0", "1"):
         normal = "MvNormal(0, Σ)" if group.correlated else "Normal(0, diag(σ²))"
     if spec.sampled_items and left_out:
@@ -103,6 +107,8 @@ def _distribution(
         line = f"    u[{_levels(group)}] ~ Normal(u[{before}], σ²[step]), {first}"
     if bound is not None:
         line += f", {len(bound.levels)} levels"
+        if bound.entering is not None:
+            line += ", 0 in the baseline"
         if bound.centred_in is not None:
             groups = int(bound.centred_in.max()) + 1
             line += ", summing to zero" + (f" in each of {groups} groups" if groups > 1 else "")

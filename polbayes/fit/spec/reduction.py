@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.formula import Formula, GroupTerm
-from polbayes.fit.spec.spec import Spec
+from polbayes.fit.spec.spec import Spec, without_part
 from polbayes.fit.spec.terms import UnidentifiedError, bind
 
 
@@ -54,4 +54,4 @@ def _without(spec: Spec, part: str, term: GroupTerm) -> Spec | None:
         )
     if part in ("theta", "quirk"):
         return None
-    return replace(spec, parts={name: f for name, f in spec.parts.items() if name != part})
+    return without_part(spec, part)

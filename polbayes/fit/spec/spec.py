@@ -3,7 +3,7 @@
 For model m, item i of dimension d, wording v, prefix p, keyed s = ±1, the predictor is::
 
     eta = acquiescence + wording
-          + s * ( discrimination * (theta - difficulty) + steer + quirk )
+          + s * ( discrimination * (theta - difficulty) + steer + quirk + dif )
 
 Every part is optional except theta, and is defined by its formula. Answers depend on ``decisiveness
 * eta``: with that part, the unit of the predictor is the spread of a model's views on single
@@ -35,6 +35,7 @@ POSITIONS: Mapping[str, str] = {
     "difficulty": "believed",
     "steer": "believed",
     "quirk": "believed",
+    "dif": "believed",
     "discrimination": "discrimination",
     "decisiveness": "decisiveness",
     "threshold": "threshold",
@@ -64,6 +65,8 @@ _DEFAULT_PRIORS = {
     "acquiescence.model.sd": "HalfNormal(1)",
     "difficulty.sd": "HalfNormal(1)",
     "discrimination.sd": "HalfNormal(0.3)",
+    "dif.sd": "HalfNormal(0.2)",
+    "dif.nu": "Constant(1)",
     "sigma.common": "Normal(-1, 1)",
     "phi.common": "Normal(2, 1)",
     "validity.common": "Normal(0, 2)",
@@ -120,6 +123,11 @@ class Spec:
         (`polbayes.fit.posterior.reference`).
     drops
         Whether unidentified terms are dropped, not refused.
+    referred
+        Whether positions are reported on the scale of the reference.
+    populations
+        Values of attributes of models by name: those of populations
+        (`polbayes.fit.posterior.populations`).
     """
 
     response: str
@@ -132,6 +140,8 @@ class Spec:
     fixed_prefixes: bool = False
     reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
+    referred: bool = False
+    populations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def observation(self) -> Family:
@@ -212,6 +222,17 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     known = ["refuse", "leave_out"]
     check_known("value", config.unidentified, known=known, where="analysis.unidentified")
+    check_known("value", config.scale, known=["statements", "reference"], where="analysis.scale")
+    if config.scale == "reference" and not config.reference:
+        raise UserError(
+            "analysis.scale: positions on the scale of the reference need one; add "
+            "analysis.reference, e.g. {who: party}."
+        )
+    if config.populations and "decisiveness" not in parts:
+        raise UserError(
+            "analysis.populations: the spread of persons is read off the decisiveness; add the "
+            "part, e.g. '~ 1 + (1 | model)' with a quirk '~ (1 | model:item)'."
+        )
     if "theta" not in parts:
         raise UserError("analysis.parts: the part 'theta' is missing; it is what is estimated.")
     _check_spread(parts, family.spread)
@@ -244,11 +265,16 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         anchors=anchors,
         misclassification=errors,
         fixed_prefixes=config.precision.prefixes == "fixed",
-        reference={
-            name: tuple(map(str, wanted)) for name, wanted in selection(config.reference).items()
-        },
+        reference=_attributes(config.reference),
+        populations=_attributes(config.populations),
         drops=config.unidentified == "leave_out",
+        referred=config.scale == "reference",
     )
+
+
+def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return values of attributes of models as texts."""
+    return {name: tuple(map(str, wanted)) for name, wanted in selection(given).items()}
 
 
 def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
@@ -274,6 +300,11 @@ def _check_unit(parts: Mapping[str, Formula], given: Mapping[str, str]) -> None:
 def without_errors(spec: Spec) -> Spec:
     """Return the spec without coder errors."""
     return replace(spec, misclassification=None)
+
+
+def without_part(spec: Spec, part: str) -> Spec:
+    """Return the spec without a part."""
+    return replace(spec, parts={name: f for name, f in spec.parts.items() if name != part})
 
 
 def _check_spread(parts: dict[str, Formula], spread: str) -> None:

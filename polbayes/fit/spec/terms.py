@@ -12,8 +12,9 @@ import pandas as pd
 from polbayes.errors import UserError, check_known
 from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
+from polbayes.fit.spec.dif import DIF, check_term, focal
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-from polbayes.fit.spec.reference import reference_models
+from polbayes.fit.spec.reference import population_models, reference_models
 from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec
 
 
@@ -60,6 +61,7 @@ class BoundGroup:
     answers: np.ndarray  # [level] number of answers at a level
     integrated: bool = False  # whether effects, one per cell, are integrated out
     first: np.ndarray | None = None  # [level] first level of its random walk, if it is of one
+    entering: np.ndarray | None = None  # [cell] whether an effect enters; None if always
 
     @property
     def labels(self) -> list[str]:
@@ -84,6 +86,8 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
     _check_anchors(spec, cells.frame)
     if spec.reference:
         reference_models(cells, spec.reference)
+    if spec.populations:
+        population_models(cells, spec.populations)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:
@@ -160,9 +164,14 @@ def _bind_group(
     where = f"analysis.parts.{part}"
     frame = cells.frame
     index, table = levels(frame, term.factors)
-    first = None
+    first, entering = None, None
     if term.walk:
         index, table, first = walks(index, table, where=f"{where}: {term}")
+    if part == DIF:
+        check_term(term, where=where)
+        index, table, entering, why = focal(term, spec, cells)
+        if why:
+            raise _no_dif(term, why)
     columns: tuple[str, ...] = ("Intercept",)
     matrix = None
     if term.expr != "1":
@@ -173,8 +182,8 @@ def _bind_group(
             )
         matrix, names, _ = _matrix(term.expr, frame, where)
         columns = tuple(names)
-    if term.walk:
-        within = None  # a start and the sum of steps from there
+    if term.walk or entering is not None:
+        within = None  # a start and the sum of steps from there; effects relative to a baseline
     elif matrix is None:
         within = centring(part, term, spec, frame, index=index)
     else:
@@ -209,8 +218,13 @@ def _bind_group(
         centred_in=within,
         scale_of=scale_of,
         scales=scales,
-        answers=np.bincount(index, weights=cells.answered, minlength=len(table)),
+        answers=np.bincount(
+            index,
+            weights=cells.answered if entering is None else cells.answered * entering,
+            minlength=len(table),
+        ),
         first=first,
+        entering=entering,
         integrated=spec.sampled_items
         and spec.observation.counts
         and cells.read is None
@@ -277,6 +291,16 @@ def _too_few(part: str, term: GroupTerm, table: pd.DataFrame, within: bool) -> U
         part=part,
         term=term,
         why=f"there is only one {one}",
+    )
+
+
+def _no_dif(term: GroupTerm, why: str) -> UnidentifiedError:
+    return UnidentifiedError(
+        f"analysis.parts.{DIF}: {term} needs at least two groups of several respondents, but "
+        f"{why}; add more, or leave the term out.",
+        part=DIF,
+        term=term,
+        why=why,
     )
 
 

@@ -6,10 +6,10 @@ from polbayes.report.section import SectionMaker
 _REPORT = "polbayes.report"
 # In the order of the page; sections of other packages come before the last.
 _OWN = (
-    *("comparison", "study", "headline", "ranking", "issues", "reference", "decisiveness"),
-    *("predictors", "coefficients", "instruments", "bias", "prefixes", "sensitivity", "flips"),
-    *("consistency", "acquiescence", "variance", "precision", "items", "validity"),
-    *("diagnostics", "priors", "checks", "prompts", "model", "rerun"),
+    *("comparison", "study", "headline", "ranking", "issues", "reference", "populations", "dif"),
+    *("decisiveness", "predictors", "coefficients", "instruments", "modes", "languages", "bias"),
+    *("prefixes", "sensitivity", "flips", "consistency", "acquiescence", "variance", "precision"),
+    *("items", "validity", "diagnostics", "priors", "checks", "prompts", "model", "rerun"),
 )
 
 SECTIONS: Registry[SectionMaker] = Registry(

@@ -63,6 +63,15 @@ def _poles(dimensions: Sequence[Dimension]) -> str:
 
 def _unit(results: Results) -> str:
     """Explain 0 and the unit."""
+    theta = results.table("theta")
+    if theta is not None and "scale" in theta:
+        return (
+            "Negative is left, positive is right, and both 0 and the unit are those of the "
+            "reference, the respondents that readers know: 0 is the mean of their positions and 1 "
+            "their standard deviation, so that a model at −1 is as far left of their mean as they "
+            "differ from each other. How uncertain both are is in the intervals. The lean is still "
+            "the expected answer to a new statement, from −1 (always left) to 1 (always right)."
+        )
     if results.table("decisiveness") is None:
         return (
             "Negative is left, positive is right, and 0 is the midpoint of the statements asked: "

@@ -55,14 +55,17 @@ class _Versions:
         return name if len(versions) == 1 else f"{name} @ {versions[number][1][0]}"
 
 
-def align(runs: Sequence[FinishedRun]) -> Aligned:
-    """Align runs and merge their answers."""
+def align(runs: Sequence[FinishedRun], *, by_name: bool = False) -> Aligned:
+    """Align runs and merge their answers.
+
+    Models of the same name are the same respondent if they answered alike, or always (`by_name`).
+    """
     check_poolable(runs)
     notes: list[str] = []
     parts = {run.label: run.responses for run in runs}
     parts = _renamed(parts, "item", _statements, _same_item, notes)
     parts = _renamed(parts, "prefix", _prefixes, lambda a, b: a == b, notes)
-    names, parts = _respondents(parts, notes)
+    names, parts = _respondents(parts, notes, by_name=by_name)
     data = merge(list(_mergeable(parts).values()))
     from_run = [
         ", ".join(run for (run, _), name in names.items() if name == model)
@@ -164,12 +167,19 @@ def _prefixes(data: xr.Dataset) -> dict[str, Any]:
 
 
 def _respondents(
-    parts: Mapping[str, xr.Dataset], notes: list[str]
+    parts: Mapping[str, xr.Dataset], notes: list[str], *, by_name: bool
 ) -> tuple[dict[tuple[str, str], str], dict[str, xr.Dataset]]:
     """Distinguish the same respondent in two runs from two snapshots of a model."""
+    why = "the checkpoint is the same and no question got another answer"
+    why = "they have the same name and were asked in several modes" if by_name else why
     versions = _Versions()
     numbers = {
-        (run, str(model)): versions.add(str(model), part.sel(model=model), run, _same_respondent)
+        (run, str(model)): versions.add(
+            str(model),
+            part.sel(model=model),
+            run,
+            (lambda one, other: True) if by_name else _same_respondent,
+        )
         for run, part in parts.items()
         for model in part["model"].values
     }
@@ -180,10 +190,7 @@ def _respondents(
             if len(runs) > 1:
                 once.setdefault(" and ".join(runs), []).append(versions.name(name, number))
     for place, same in once.items():
-        notes.append(
-            f"The same respondent in {place}, because the checkpoint is the same and no question "
-            f"got another answer: {', '.join(same)}."
-        )
+        notes.append(f"The same respondent in {place}, because {why}: {', '.join(same)}.")
     out = {
         run: part.assign_coords(
             model=np.array([names[run, str(m)] for m in part["model"].values], dtype=object)

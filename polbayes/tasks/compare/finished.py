@@ -13,18 +13,18 @@ from polbayes.data.provenance import file_digest
 from polbayes.errors import UserError
 from polbayes.run.manifest import Manifest, read_config
 
-_NEEDED = ("code", "fit")
+_NEEDED = ("code",)
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run finished at least to its posterior."""
+    """A run finished at least to its coded answers."""
 
     label: str  # its folder's name, or as much of its path as tells it from the others
     folder: Path
     config: RunConfig
     responses: xr.Dataset
-    posterior: xr.Dataset
+    posterior: xr.Dataset | None  # None without a fit of its own
     stages: Mapping[str, Mapping[str, Any]]
 
 
@@ -68,7 +68,8 @@ def digests(folders: Mapping[str, Path]) -> dict[str, list[str]]:
     """Hash the results of each run; a comparison is redone when one has changed."""
     found = {}
     for label, folder in folders.items():
-        files = [folder / "responses.nc", folder / "posterior.nc"]
+        files = [folder / "responses.nc"]
+        files += [folder / "posterior.nc"] if "fit" in Manifest(folder).stages else []
         for file in files:
             if not file.is_file():
                 raise UserError(f"{file}: no such file; run the command of {folder} again.")
@@ -80,8 +81,10 @@ def load_finished(label: str, folder: Path) -> FinishedRun:
     """Load a finished run."""
     from polbayes.fit.fit import load_posterior
 
-    posterior = load_posterior(folder / "posterior.nc")
-    if "theta" not in posterior:
+    stages, posterior = Manifest(folder).stages, None
+    if "fit" in stages:
+        posterior = load_posterior(folder / "posterior.nc")
+    if posterior is not None and "theta" not in posterior:
         raise UserError(
             f"runs: {folder} was analysed with a mixed model, which has no leanings to compare; "
             "fit it with analysis=ideology first."
@@ -92,5 +95,5 @@ def load_finished(label: str, folder: Path) -> FinishedRun:
         read_config(folder / ".hydra" / "config.yaml"),
         open_responses(folder),
         posterior,
-        Manifest(folder).stages,
+        stages,
     )

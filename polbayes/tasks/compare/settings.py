@@ -43,6 +43,11 @@ def _with(config: RunConfig, dotted: Sequence[str]) -> RunConfig:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from polbayes.fit.spec.priors import flatten
+
+    # The keys of priors may be nested in YAML, but the type of the config has texts.
+    analysis = replace(config.analysis, priors=flatten(config.analysis.priors))
+    config = replace(config, analysis=analysis)
     try:
         merged = OmegaConf.merge(OmegaConf.structured(config), OmegaConf.from_dotlist(list(dotted)))
         found = OmegaConf.to_object(merged)
@@ -70,5 +75,5 @@ def for_several(analysis: AnalysisConfig, respondents: int) -> tuple[AnalysisCon
 
 def as_text(config: RunConfig) -> dict[str, Any]:
     """Return the part of the config that a comparison uses."""
-    keys = ("task", "runs", "name", "title", "run_dir", *_TAKEN)
+    keys = ("task", "runs", "modes", "name", "title", "run_dir", *_TAKEN)
     return {key: value for key, value in asdict(config).items() if key in keys}

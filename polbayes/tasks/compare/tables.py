@@ -28,7 +28,7 @@ def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
             "items": run.responses.sizes["item"],
             "answers": int((run.responses["status"] != NOT_ASKED).sum()),
             "asked": str(run.responses.attrs.get("finished", "")),
-            "verdict": str(run.stages["fit"].get("verdict", "")),
+            "verdict": str(run.stages.get("fit", {}).get("verdict", "")),
         }
         for run in runs
     ]
@@ -45,6 +45,8 @@ def comparison_table(
     """Put the estimates of every run beside each other and the joint ones."""
     pieces = []
     for run in runs:
+        if run.posterior is None:
+            continue
         own = _positions(run.posterior, level)
         own.insert(0, "run", run.label)
         respondent = [models[run.label, str(model)] for model in own["model"]]

@@ -22,6 +22,7 @@ from polbayes.run.pipeline import write_tables
 from polbayes.run.run import fit_inputs, fit_into
 from polbayes.tasks.compare.align import Aligned, align
 from polbayes.tasks.compare.finished import FinishedRun, check_finished, digests, load_finished
+from polbayes.tasks.compare.modes import in_modes
 from polbayes.tasks.compare.settings import as_text, for_several, settle
 from polbayes.tasks.compare.tables import comparison_table, drift_table, run_table
 
@@ -53,6 +54,10 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     loaded: dict[str, FinishedRun] = {}
     first, path = next(iter(folders.items()))
     loaded[first] = load_finished(first, path)
+    if loaded[first].posterior is None:
+        raise UserError(
+            f"runs: {path} was not analysed; name a run first whose analysis the others can share."
+        )
     config = settle(config, loaded[first].config, command[1:])
     keys = _keys(config, digests(folders))
     if manifest.is_done("report", keys["report"]):
@@ -61,7 +66,9 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     for label, path in folders.items():
         loaded.setdefault(label, load_finished(label, path))
     runs = tuple(loaded.values())
-    aligned = align(runs)
+    if config.modes:
+        runs = in_modes(runs, config.modes)
+    aligned = align(runs, by_name=bool(config.modes))
     analysis, sentence = for_several(config.analysis, aligned.data.sizes["model"])
     if sentence:
         config = replace(config, analysis=analysis)
@@ -106,7 +113,8 @@ def _manifest(folder: Path, labels: list[str]) -> Manifest:
 
 def _keys(config: RunConfig, files: Mapping[str, list[str]]) -> dict[str, str]:
     """Return for every stage a hash of what determines its result."""
-    keys = {"merge": digest(list(files.items()))}
+    modes = [config.modes] if config.modes else []
+    keys = {"merge": digest([*files.items(), *modes])}
     analysis, sampler = asdict(config.analysis), asdict(config.sampler)
     fitted = digest([keys["merge"], fit_inputs(config)])
     keys["fit"] = digest([fitted, [analysis, sampler, config.seed]])
@@ -248,7 +256,11 @@ def _scale_sentence(aligned: Aligned) -> str:
 
 def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
     """Return the record that replaces that of a joint fit: the worst verdict of the runs."""
-    verdicts = {run.label: str(run.stages["fit"].get("verdict", "bad")) for run in runs}
+    verdicts = {
+        run.label: str(run.stages["fit"].get("verdict", "bad"))
+        for run in runs
+        if "fit" in run.stages
+    }
     worst = max(verdicts.values(), key=_VERDICTS.index)
     return {
         "verdict": worst,
