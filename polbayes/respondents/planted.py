@@ -24,7 +24,7 @@ from polbayes.planted.phrases import STEP, STEPS, bank, find, pick, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, as_text, judges, planted_in
 from polbayes.respondents.base import Backend, Completion, Question, Respondent, chat_info
 
-_T = TypeVar("_T", Actor, Judge)
+_T = TypeVar("_T")
 
 _NORMAL = NormalDist()
 _LISTED = re.compile(r"^- (\w+):", re.MULTILINE)
@@ -32,10 +32,10 @@ _ANSWER = re.compile(r"^TEXT, its answer\n((?:> .*\n|>\n)*)", re.MULTILINE)
 _REVERSED = "5: it refuses to answer."
 
 
-class _Writer:
-    """Writes texts and nothing else."""
+class PlantedText:
+    """A respondent that writes texts and nothing else; `only` says so."""
 
-    _only = ""
+    only = ""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -46,16 +46,16 @@ class _Writer:
 
     def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NoReturn:
         """Refuse: it answers in words."""
-        raise UserError(f"respondents.{self.info.model}: an embedded {self._only}.")
+        raise UserError(f"respondents.{self.info.model}: an embedded {self.only}.")
 
     def close(self) -> None:
         """Hold nothing."""
 
 
-class PlantedActor(_Writer):
+class PlantedActor(PlantedText):
     """Writes texts that show its planted profile."""
 
-    _only = "actor only plays roles"
+    only = "actor only plays roles"
 
     def __init__(self, info: ModelInfo, actor: Actor) -> None:
         super().__init__(info)
@@ -94,10 +94,10 @@ class PlantedActor(_Writer):
         )
 
 
-class PlantedJudge(_Writer):
+class PlantedJudge(PlantedText):
     """Rates known sentences with its planted severity, leaning and carelessness."""
 
-    _only = "judge only rates texts"
+    only = "judge only rates texts"
 
     def __init__(self, info: ModelInfo, judge: Judge) -> None:
         super().__init__(info)
@@ -166,9 +166,9 @@ def _key(text: str) -> int:
     return int(text_digest(text, size=8), 16)
 
 
-def _backend(
+def planted_backend(
     kind: str,
-    elicitation: str,
+    elicitations: tuple[str, ...],
     known: Callable[[], Mapping[str, _T]],
     made: Callable[[ModelInfo, _T], Respondent],
 ) -> Backend:
@@ -189,8 +189,8 @@ def _backend(
     def digest(config: RespondentConfig) -> str:
         return text_digest(as_text(planted(kind, config)))
 
-    return Backend((elicitation,), describe, opened, digest)
+    return Backend(elicitations, describe, opened, digest)
 
 
-ACTOR = _backend("actor", ROLEPLAY, actors, PlantedActor)
-JUDGE = _backend("judge", JUDGING, judges, PlantedJudge)
+ACTOR = planted_backend("actor", (ROLEPLAY,), actors, PlantedActor)
+JUDGE = planted_backend("judge", (JUDGING,), judges, PlantedJudge)
