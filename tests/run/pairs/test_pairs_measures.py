@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from paired import verdicts
 
 from polbayes.run.pairs.measures import measures
+from tools.calibration.verdicts import verdicts
 
 HOW = {"draws": 200, "level": 0.9, "seed": 1}
 LEFT, EQUAL, RIGHT = np.eye(3)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from paired import drawn, verdicts
 from r_scripts import run_r
 from scipy.special import expit
 
@@ -19,6 +18,7 @@ from polbayes.run.pairs.judged import gather
 from polbayes.run.pairs.model import build
 from polbayes.run.pairs.positions import positions
 from polbayes.run.pairs.tables import tables
+from tools.calibration.verdicts import simulate, verdicts
 
 CLMM = Path(__file__).parent / "reference" / "clmm.R"
 SIDE, FIRST, THRESHOLD = (-0.6, 0.4, 0.2), (0.7, -0.2, 0.1), (0.7, 1.0, 0.5)
@@ -31,7 +31,7 @@ SHORT = SamplerConfig(chains=2, tune=300, draws=300, target_accept=0.8)
 def whole(rng, **more):
     how = {"side": SIDE, "first": FIRST, "threshold": THRESHOLD, "length": LENGTH}
     sides = {"hedging_side": HEDGING, "compliance_side": COMPLIANCE, "weights": WEIGHTS}
-    return drawn(rng, tilt=TILT, **{**how, **sides, **more})
+    return simulate(rng, tilt=TILT, **{**how, **sides, **more})
 
 
 def test_pairs_are_arranged_by_their_labels():
@@ -210,7 +210,7 @@ def test_positions_and_tilts_are_related():
 @pytest.mark.slow
 def test_verdicts_as_clmm(tmp_path):
     rng = np.random.default_rng(6)
-    data = drawn(rng, tilt=TILT, topics=25, first=(0.5,), threshold=(0.8,), weights=(0, 0))
+    data = simulate(rng, tilt=TILT, topics=25, first=(0.5,), threshold=(0.8,), weights=(0, 0))
     judged = gather(data)
     rows = [
         {
@@ -292,7 +292,7 @@ def test_planted_parameters_are_covered(tmp_path):
 @pytest.mark.filterwarnings("ignore:Loop fusion failed")
 def test_one_judge_and_one_model_are_enough():
     rng = np.random.default_rng(8)
-    data = drawn(rng, tilt=[0.9], topics=20, templates=2, first=(0.4,), threshold=(0.6,))
+    data = simulate(rng, tilt=[0.9], topics=20, templates=2, first=(0.4,), threshold=(0.6,))
     fit = fit_pairs(data, sampler=SHORT)
     assert "There is one judge only" in fit.notes[-1]
     lower, upper = fit.posterior["tilt"].quantile([0.02, 0.98], ("chain", "draw")).values.squeeze()
