@@ -78,6 +78,11 @@ def fit_pairs(
     kept
         A file for the draws; they are loaded from there if data and settings match.
 
+    Returns
+    -------
+    PairsFit
+        Posterior, diagnosis, and notes on what was left out.
+
     Raises
     ------
     UserError

@@ -79,23 +79,7 @@ def gather(data: xr.Dataset) -> Judged:
     kept = np.flatnonzero(there.any(axis=(0, 2)))
     if not len(kept):
         raise UserError("no pair whose sides are marked left and right has a verdict.")
-    labels = {
-        "model": pairs["model"].values.astype(str),
-        "dimension": np.array([str(d) or OTHER for d in pairs["dimension"].values]),
-        "topic": pairs["topic"].values.astype(str),
-        "template": pairs["section"].values.astype(str),
-        "prefix": pairs["prefix"].values.astype(str),
-    }
-    of = dict.fromkeys(("dimension", "topic", "template"), "item")
-    shape = [pairs.sizes[dim] for dim in PAIR_DIMS]
-    names, ids = {}, {}
-    for name, values in labels.items():
-        axis = PAIR_DIMS.index(of.get(name, name))
-        levels = list(dict.fromkeys(values.tolist()))
-        number = np.array([levels.index(value) for value in values.tolist()], dtype=np.int64)
-        around = [len(values) if k == axis else 1 for k in range(len(shape))]
-        names[name] = levels
-        ids[name] = np.broadcast_to(number.reshape(around), shape).reshape(-1)[kept]
+    names, ids = _labelled(pairs, kept)
     words = pairs["words"].transpose(*PAIR_DIMS, "variant").sel(variant=list(SIDES)).values
     logs = np.log2(np.maximum(words.reshape(-1, 2)[kept], 1.0))
     rating = pairs["rating"].sel(variant=list(SIDES), scale=list(RATINGS))
@@ -114,6 +98,28 @@ def gather(data: xr.Dataset) -> Judged:
         ratings=np.nan_to_num(rating, nan=0.0).astype(np.int64),
         notes=_notes(data, marked, there[:, kept]),
     )
+
+
+def _labelled(pairs: xr.Dataset, kept: _Ids) -> tuple[dict[str, list[str]], dict[str, _Ids]]:
+    """Return the levels of each grouping, and ``[pair]`` the number of that of each pair."""
+    labels = {
+        "model": pairs["model"].values.astype(str),
+        "dimension": np.array([str(d) or OTHER for d in pairs["dimension"].values]),
+        "topic": pairs["topic"].values.astype(str),
+        "template": pairs["section"].values.astype(str),
+        "prefix": pairs["prefix"].values.astype(str),
+    }
+    of = dict.fromkeys(("dimension", "topic", "template"), "item")
+    shape = [pairs.sizes[dim] for dim in PAIR_DIMS]
+    names, ids = {}, {}
+    for name, values in labels.items():
+        axis = PAIR_DIMS.index(of.get(name, name))
+        levels = list(dict.fromkeys(values.tolist()))
+        number = np.array([levels.index(value) for value in values.tolist()], dtype=np.int64)
+        around = [len(values) if k == axis else 1 for k in range(len(shape))]
+        names[name] = levels
+        ids[name] = np.broadcast_to(number.reshape(around), shape).reshape(-1)[kept]
+    return names, ids
 
 
 def _notes(

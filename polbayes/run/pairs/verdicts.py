@@ -130,42 +130,22 @@ def journals(plan: PairsPlan, folder: Path) -> dict[str, list[Path]]:
     }
 
 
-def _laid_out(
-    plan: PairsPlan,
-    data: xr.Dataset,
-    put: _Put,
-    replies: Mapping[str, tuple[list[list[Reply[Any]]], list[list[Reply[Any]]]]],
-) -> xr.Dataset:
-    pair_shape = (len(replies), *(data.sizes[dim] for dim in PAIR_DIMS), len(ORDERS))
-    answer_shape = (len(replies), *(data.sizes[dim] for dim in CELL_DIMS), len(RATINGS))
-    verdict = np.full((*pair_shape, len(VERDICT)), np.nan, dtype=np.float32)
-    rating = np.full(answer_shape, np.nan, dtype=np.float32)
-    why = np.full(pair_shape, STATUSES["nothing_to_judge"], dtype=np.int8)
-    why_rating = np.full(answer_shape[:-1], STATUSES["nothing_to_judge"], dtype=np.int8)
-    counts = []
-    for j, (on_pairs, on_answers) in enumerate(replies.values()):
-        counts.append(Counter(one.outcome for said in (*on_pairs, *on_answers) for one in said))
-        for (at, order), said in zip(put.pairs, on_pairs, strict=True):
-            kept = best(said)
-            why[(j, *at, order)] = _status(kept)
-            if kept.found is not None:
-                # The reader's order is second, equal, first.
-                verdict[(j, *at, order)] = kept.found if order else kept.found[::-1]
-        for place, said in zip(put.answers, on_answers, strict=True):
-            kept = best(said)
-            why_rating[(j, *place)] = _status(kept)
-            if kept.found is not None:
-                rating[(j, *place)] = [kept.found[name] for name in RATINGS]
+_Replies = Mapping[str, tuple[list[list[Reply[Any]]], list[list[Reply[Any]]]]]
+
+
+def _laid_out(plan: PairsPlan, data: xr.Dataset, put: _Put, replies: _Replies) -> xr.Dataset:
+    counts = [
+        Counter(one.outcome for said in (*on_pairs, *on_answers) for one in said)
+        for on_pairs, on_answers in replies.values()
+    ]
     outcomes = sorted({name for count in counts for name in count})
     pairs = self_judging(map(str, data["model"].values), plan.judges, plan.config.respondents)
     own = [[int((m, j) in pairs) for m in data["model"].values.tolist()] for j in replies]
     text = {"long_name": "words of the answer", "units": "1"}
     return xr.Dataset(
         {
-            "verdict_prob": (("judge", *PAIR_DIMS, "order", "verdict"), verdict),
-            "verdict_status": (("judge", *PAIR_DIMS, "order"), why, _flags()),
-            "rating": (("judge", *CELL_DIMS, "scale"), rating),
-            "rating_status": (("judge", *CELL_DIMS), why_rating, _flags()),
+            **_verdicts(data, put, replies),
+            **_ratings(data, put, replies),
             "words": (CELL_DIMS, _words(data), text),
             "self_judged": (("judge", "model"), np.array(own, dtype=np.int8)),
             "outcomes": (
@@ -183,6 +163,38 @@ def _laid_out(
             "outcome": outcomes,
         },
     )
+
+
+def _verdicts(data: xr.Dataset, put: _Put, replies: _Replies) -> dict[str, Any]:
+    shape = (len(replies), *(data.sizes[dim] for dim in PAIR_DIMS), len(ORDERS))
+    verdict = np.full((*shape, len(VERDICT)), np.nan, dtype=np.float32)
+    why = np.full(shape, STATUSES["nothing_to_judge"], dtype=np.int8)
+    for j, (on_pairs, _) in enumerate(replies.values()):
+        for (at, order), said in zip(put.pairs, on_pairs, strict=True):
+            kept = best(said)
+            why[(j, *at, order)] = _status(kept)
+            if kept.found is not None:
+                # The reader's order is second, equal, first.
+                verdict[(j, *at, order)] = kept.found if order else kept.found[::-1]
+    dims = ("judge", *PAIR_DIMS, "order")
+    return {
+        "verdict_prob": ((*dims, "verdict"), verdict),
+        "verdict_status": (dims, why, _flags()),
+    }
+
+
+def _ratings(data: xr.Dataset, put: _Put, replies: _Replies) -> dict[str, Any]:
+    shape = (len(replies), *(data.sizes[dim] for dim in CELL_DIMS))
+    rating = np.full((*shape, len(RATINGS)), np.nan, dtype=np.float32)
+    why = np.full(shape, STATUSES["nothing_to_judge"], dtype=np.int8)
+    for j, (_, on_answers) in enumerate(replies.values()):
+        for place, said in zip(put.answers, on_answers, strict=True):
+            kept = best(said)
+            why[(j, *place)] = _status(kept)
+            if kept.found is not None:
+                rating[(j, *place)] = [kept.found[name] for name in RATINGS]
+    dims = ("judge", *CELL_DIMS)
+    return {"rating": ((*dims, "scale"), rating), "rating_status": (dims, why, _flags())}
 
 
 def _flags() -> dict[str, Any]:

@@ -114,22 +114,14 @@ def enough(results: PairsResults) -> Section | None:
         return None
     reading = (
         "The standard error of a tilt in a study with other numbers of topics and judges, each "
-        "topic with the templates and runs of this one and each pair shown in both orders. Topics "
+        "topic with the templates and runs of this one and each pair shown in both orders. Unlike "
+        "the intervals above, it allows for other judges, who would prefer other sides. Topics "
         "and judges that all models share make no difference between models. The smallest tilt is "
         f"the one whose {results.level:.0%} interval just leaves 0.",
     )
     if results.verdict == "bad":
         words = "No advice is given here, because the estimates are not to be used."
         return Section("enough", "How many pairs and judges", reading, (Paragraph(words),))
-    columns = [
-        show.count("judges", "Judges"),
-        show.count("topics", "Topics"),
-        show.count("verdicts", "Verdicts on each model"),
-        show.number("se", "Standard error of a tilt"),
-        show.number("least", "Smallest tilt"),
-        show.number("se_difference", "Standard error of a difference"),
-        show.number("least_difference", "Smallest difference"),
-    ]
     blocks: tuple[Block, ...] = (
         Paragraph(_advice(designs)),
         Picture(
@@ -139,20 +131,23 @@ def enough(results: PairsResults) -> Section | None:
             figure=_plot(designs),
             posterior=True,
         ),
-        Fold(
-            "Other studies",
-            (
-                grid(
-                    designs,
-                    columns,
-                    caption="Studies of other sizes, in logits of a verdict.",
-                    csv="verdict_design",
-                    posterior=True,
-                ),
-            ),
-        ),
+        Fold("Other studies", (_designs(designs),)),
     )
     return Section("enough", "How many pairs and judges", reading, blocks)
+
+
+def _designs(designs: pd.DataFrame) -> Block:
+    columns = [
+        show.count("judges", "Judges"),
+        show.count("topics", "Topics"),
+        show.count("verdicts", "Verdicts on each model"),
+        show.number("se", "Standard error of a tilt"),
+        show.number("least", "Smallest tilt"),
+        show.number("se_difference", "Standard error of a difference"),
+        show.number("least_difference", "Smallest difference"),
+    ]
+    caption = "Studies of other sizes, in logits of a verdict."
+    return grid(designs, columns, caption=caption, csv="verdict_design", posterior=True)
 
 
 def _advice(designs: pd.DataFrame) -> str:

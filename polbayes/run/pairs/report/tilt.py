@@ -103,17 +103,22 @@ def tilt(results: PairsResults) -> Section | None:
         grid(table, columns, caption="Tilt of the models.", csv="tilt", posterior=True),
         _favour(favour, results.level),
     ]
-    pairs = results.table("tilt_pairs")
-    if pairs is not None:
-        own = [
-            *show.texts("model_a", "model_b"),
-            *show.estimate("Tilt of A less that of B", results.level),
-            show.chance("p_left", "Probability that A is left of B"),
-        ]
-        caption = "Differences between models."
-        table_of = grid(pairs, own, caption=caption, csv="tilt_pairs", posterior=True)
-        blocks.append(Fold("Differences between models", (table_of,)))
+    blocks += _differences(results)
     return Section("tilt", "Which side is helped more", reading, tuple(blocks))
+
+
+def _differences(results: PairsResults) -> list[Block]:
+    pairs = results.table("tilt_pairs")
+    if pairs is None:
+        return []
+    columns = [
+        *show.texts("model_a", "model_b"),
+        *show.estimate("Tilt of A less that of B", results.level),
+        show.chance("p_left", "Probability that A is left of B"),
+    ]
+    caption = "Differences between models."
+    inner = grid(pairs, columns, caption=caption, csv="tilt_pairs", posterior=True)
+    return [Fold("Differences between models", (inner,))]
 
 
 def _heading(dimension: str) -> str:
