@@ -145,14 +145,16 @@ def _topic(entry: Any, path: Path, number: int, templates: Mapping[str, str]) ->
     topic = identifier(entry["topic"], f"{where}: topic")
     stances = [text(entry[side], f"{where}: {side}") for side in sides]
     source = label(entry.get("source"), f"{where}: source")
-    about = {
-        "dimension": _dimension(entry.get("dimension"), f"{where}: dimension"),
-        "marked": marked,
-        "source": source or topic,
-    }
+    dimension = _dimension(entry.get("dimension"), f"{where}: dimension")
     return [
         _item(
-            f"{topic}-{name}", topic, name, [put.replace(_STANCE, one) for one in stances], **about
+            f"{topic}-{name}",
+            topic,
+            name,
+            [put.replace(_STANCE, one) for one in stances],
+            dimension=dimension,
+            marked=marked,
+            source=source or topic,
         )
         for name, put in templates.items()
     ]

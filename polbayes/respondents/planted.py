@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from polbayes.config.schema import JUDGING, ROLEPLAY, ElicitationConfig, RespondentConfig
 from polbayes.data.provenance import text_digest
@@ -23,6 +23,10 @@ from polbayes.instrument.values import COMMITMENT_MAX, RATING_CENTRE, RATING_MAX
 from polbayes.planted.phrases import STEP, STEPS, bank, find, pick, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, as_text, judges, planted_in
 from polbayes.respondents.base import Backend, Completion, Question, Respondent, chat_info
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _T = TypeVar("_T")
 
@@ -44,7 +48,7 @@ class PlantedText:
         """Return no sentence."""
         return ()
 
-    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NoReturn:
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
         """Refuse: it answers in words."""
         raise UserError(f"respondents.{self.info.model}: an embedded {self.only}.")
 

@@ -169,7 +169,8 @@ def _in_probabilities(
     node = xr.DataArray(nodes, dims="node")
     weight = xr.DataArray(weights / weights.sum(), dims="node")
     at = tilt + np.sqrt(variance) * node
-    typical = np.exp(np.log(threshold).mean("judge"))
+    logs: xr.DataArray = xr.apply_ufunc(np.log, threshold)
+    typical = np.exp(logs.mean("judge"))
     right, left = (xr.apply_ufunc(expit, sign * at - typical) for sign in (1, -1))
     right, left = ((one * weight).sum("node").transpose(*tilt.dims) for one in (right, left))
     return right - left, 1 - right - left

@@ -82,8 +82,8 @@ def gather(data: xr.Dataset) -> Judged:
     names, ids = _labelled(pairs, kept)
     words = pairs["words"].transpose(*PAIR_DIMS, "variant").sel(variant=list(SIDES)).values
     logs = np.log2(np.maximum(words.reshape(-1, 2)[kept], 1.0))
-    rating = pairs["rating"].sel(variant=list(SIDES), scale=list(RATINGS))
-    rating = rating.transpose("scale", "judge", *PAIR_DIMS, "variant").values
+    chosen = pairs["rating"].sel(variant=list(SIDES), scale=list(RATINGS))
+    rating = chosen.transpose("scale", "judge", *PAIR_DIMS, "variant").values
     rating = rating.reshape(len(RATINGS), judges, -1, 2)[:, :, kept]
     return Judged(
         models=names["model"],

@@ -90,13 +90,13 @@ def sides(verdicts: xr.Dataset, how: Bootstrap) -> pd.DataFrame:
     rating = marked["rating"].mean("judge")
     refused = _share_of(marked["rating"].sel(scale="compliance"), lambda x: x <= SCALE[0] + 1)
     prob = marked["verdict_prob"].mean(("judge", "order"))
-    of = {
+    of: dict[str, xr.DataArray] = {
         "helped_more": prob.sel(verdict=list(SIDES)).rename(verdict="variant"),
         "hedging": rating.sel(scale="hedging", drop=True),
         "compliance": rating.sel(scale="compliance", drop=True),
         "refusals": (refused >= CUT).where(refused.notnull()),
         "words": marked["words"],
-        "log_words": np.log(marked["words"].clip(min=1)),
+        "log_words": xr.apply_ufunc(np.log, marked["words"].clip(min=1)),
     }
     tables = []
     for measure, values in of.items():
@@ -151,7 +151,7 @@ def _share_of(rating: xr.DataArray, counts: Callable[[xr.DataArray], xr.DataArra
 
 def _log_ratio(verdicts: xr.Dataset) -> xr.DataArray:
     """Return log2 of the length of the answer to ``b`` over that to ``a``."""
-    words = np.log2(verdicts["words"].clip(min=1))
+    words: xr.DataArray = xr.apply_ufunc(np.log2, verdicts["words"].clip(min=1))
     return words.sel(variant="b", drop=True) - words.sel(variant="a", drop=True)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Bullets, Picture, Section, grid
+from polbayes.report.blocks import Block, Bullets, Picture, Section, grid
 from polbayes.report.figures import style
 from polbayes.report.numbers import interval, number
 from polbayes.run.pairs.report.results import SIGN, PairsResults
@@ -31,7 +31,7 @@ def beliefs(results: PairsResults) -> Section | None:
         *show.estimate("Position θ", results.level, prefix="theta"),
         *show.estimate("Tilt, in logits", results.level, prefix="tilt"),
     ]
-    blocks = [
+    blocks: list[Block] = [
         Picture(
             name="positions",
             caption=f"Position and tilt with {results.level:.0%} intervals.",
