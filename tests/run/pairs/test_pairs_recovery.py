@@ -57,7 +57,7 @@ def compared(posterior, verdicts):
             for part, value in zip(PARTS, truth, strict=True):
                 yield (
                     f"{part} of {model}, {dimension}",
-                    draws["tilt_part"].sel(at, part=part),
+                    draws["tilt_part"].sel({**at, "part": part}),
                     value,
                 )
         for scale in ("hedging", "compliance"):
