@@ -179,3 +179,16 @@ def test_answers_alone_can_be_taken_over(tmp_path):
     one, two = (read_dataset(at / "verdicts.nc") for at in (folder, other))
     assert one["verdict_prob"].identical(two["verdict_prob"])
     shutil.rmtree(folder)
+
+
+def test_prefixes_are_in_the_model(prior_only, tmp_path):
+    file = tmp_path / "prefixes.yaml"
+    file.write_text("prefixes:\n  plain: {text: ''}\n  fair: {text: '', system: Be fair.}\n")
+    folder = tmp_path / "run"
+    more = [f"prefixes.file={file}", "prefixes.only=[plain,fair]", "elicitation.runs=2"]
+    assert _main([*EMBEDDED, *more, f"run_dir={folder}"]) == 0
+    with xr.open_dataset(folder / "posterior.nc", group="posterior") as posterior:
+        assert posterior["prefix_tilt"].sizes["prefix"] == 2
+        assert np.allclose(posterior["prefix_tilt"].sum("prefix"), 0, atol=1e-9)
+    pairs = pd.read_csv(folder / "report" / "tables" / "pairs.csv")
+    assert len(pairs) == 3 * 6 * 2 * 2
