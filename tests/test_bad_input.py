@@ -67,11 +67,11 @@ def refused(answer, says, *, left=()):
         (["+experiment=wvs_prefix"], "unknown experiment 'wvs_prefix'; did you mean 'wvs_prefixes"),
         (
             ["+experiment="],
-            "unknown experiment ''; known: eroglu, faulborn, haller, haller_masked, ",
+            "unknown experiment ''; known: eroglu, even_handedness, faulborn, ",
         ),
         (
             ["seed=3"],
-            "no experiment was chosen; add +experiment=NAME with one of eroglu, faulborn, haller, ",
+            "no experiment was chosen; add +experiment=NAME with one of eroglu, even_handedness, ",
         ),
         ([*WVS, "--sede=3"], "unknown option '--sede=3'"),
         ([*WVS, "sampler.drws=3"], "sampler: unknown key 'drws'; did you mean 'draws'?"),

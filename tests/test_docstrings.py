@@ -35,6 +35,8 @@ API = {
     "polbayes.respondents.base": ("Answer", "Backend", "Completion", "Question", "template_text"),
     "polbayes.roleplay.fit.fit": ("fit_ratings",),
     "polbayes.roleplay.measures": None,
+    "polbayes.run.pairs.fit": ("fit_pairs",),
+    "polbayes.run.pairs.measures": ("measures",),
     "polbayes.run.run": ("load_run",),
     "polbayes.run.notebook": ("Run", "compare", "open_run", "run"),
 }

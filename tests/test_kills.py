@@ -34,6 +34,7 @@ PRELOADED = (
     *("arviz", "matplotlib.pyplot", "netCDF4", "numba", "nutpie", "pandas", "pyarrow.parquet"),
     *("pymc", "scipy.stats", "xarray"),
     *("polbayes.fit.fit", "polbayes.report.write", "polbayes.roleplay.stages", "polbayes.run.run"),
+    *("polbayes.run.pairs.stages", "polbayes.run.pairs.verdicts"),
     *("polbayes.tasks.compare.task", "polbayes.tasks.paraphrasing.task"),
 )
 ANALYSIS = """\
@@ -54,6 +55,11 @@ ROLES = [
     *("models=[liberal,conservative]", "judging.judges=[left_judge,right_judge]"),
     *("judging.sample=4", "measures.bootstrap=100"),
     *("sampler.chains=2", "sampler.tune=50", "sampler.draws=50"),
+]
+PAIRS = [
+    *("+experiment=even_handedness", "pairs.topics=[unions,prisons]", "pairs.templates=[essay]"),
+    *("models=[even,refuser]", "judging.judges=[left_grader,right_grader]"),
+    *("measures.bootstrap=100", "sampler.chains=2", "sampler.tune=50", "sampler.draws=50"),
 ]
 OPENED_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -327,3 +333,16 @@ def test_a_roleplay_that_is_killed(tmp_path, stages):
         before = Path(shutil.copytree(folder, tmp_path / "before"))
     most = FEW if stages == "fit,report" else KILLS
     survives([*arguments, f"stages=[{stages}]"], before, folder, seed=4, most=most)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", ["probe,code,measure", "fit,report"])
+def test_paired_requests_that_are_killed(tmp_path, stages):
+    folder = tmp_path / "pairs"
+    arguments = [*PAIRS, f"run_dir={folder}"]
+    before = None
+    if stages == "fit,report":
+        start([*arguments, "stages=[probe,code,measure]"], folder)
+        before = Path(shutil.copytree(folder, tmp_path / "before"))
+    most = FEW if stages == "fit,report" else KILLS
+    survives([*arguments, f"stages=[{stages}]"], before, folder, seed=5, most=most)

@@ -11,7 +11,7 @@ import yaml
 from polbayes.config.languages import localise
 from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
-from polbayes.config.schema import ROLEPLAY, STAGES, STUDIES, RunConfig
+from polbayes.config.schema import PAIRED, ROLEPLAY, STAGES, STUDIES, RunConfig
 from polbayes.config.tasks import TASKS, Task
 from polbayes.config.yaml_checks import printable
 from polbayes.errors import UserError, check_known, unknown
@@ -32,6 +32,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "elicitation",
             "respondents",
             "roleplay",
+            "pairs",
             "imported",
         ),
         "probe",
@@ -223,11 +224,12 @@ def _check(config: RunConfig) -> None:
 
 def _check_asked(config: RunConfig, task: Task) -> None:
     """Check that there are questions and respondents."""
-    if config.elicitation.kind == ROLEPLAY:
-        if not task.roleplay:
-            others = " and ".join(name for name, one in TASKS.items() if one.roleplay)
+    if config.elicitation.kind in (ROLEPLAY, PAIRED):
+        if not task.judged:
+            others = " and ".join(name for name, one in TASKS.items() if one.judged)
             raise UserError(
-                f"task: {config.task} is for questionnaires; elicitation=roleplay has {others}."
+                f"task: {config.task} is for questionnaires; "
+                f"elicitation={config.elicitation.kind} has {others}."
             )
     elif not config.instruments and (config.imported is None or config.task == "paraphrase"):
         raise UserError("instruments: the list is empty; name at least one, e.g. [wvs].")

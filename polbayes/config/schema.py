@@ -13,11 +13,12 @@ STAGES = ("probe", "code", "measure", "fit", "report")
 # Ways to ask.
 QUESTIONNAIRES = ("forced_choice", "fill_mask", "open_ended")
 ROLEPLAY = "roleplay"
-ELICITATIONS = (*QUESTIONNAIRES, ROLEPLAY)
+PAIRED = "paired"
+ELICITATIONS = (*QUESTIONNAIRES, ROLEPLAY, PAIRED)
 # The elicitation of judges, which users cannot choose.
 JUDGING = "judging"
 # Elicitations whose answers are texts.
-TEXTS = ("open_ended", ROLEPLAY, JUDGING)
+TEXTS = ("open_ended", PAIRED, ROLEPLAY, JUDGING)
 # Studies whose tables and figures a report can show.
 STUDIES = ("faulborn", "haller", "lunardi")
 # Errors for numbers out of range.
@@ -377,6 +378,8 @@ class ReportConfig:
 
     study: str | None = None  # one of `STUDIES`, beside its published figures
     maps: list[list[str]] | None = None  # pairs of dimensions; None: the first two
+    # A finished run with questionnaires, whose models' positions are shown beside their tilt.
+    positions: str | None = None
 
 
 @dataclass
@@ -402,8 +405,20 @@ class RoleplayConfig:
 
 
 @dataclass
+class PairsConfig:
+    """The paired requests (`polbayes.instrument.pairs`)."""
+
+    set: str | None = None  # a shipped one, or a YAML file
+    table: str | None = None  # of pairs collected elsewhere, in place of a set
+    # From `polbayes.instrument.pairs.FIELDS` to columns of the table.
+    columns: dict[str, str] = field(default_factory=dict)
+    topics: list[str] | None = None  # None: all
+    templates: list[str] | None = None  # None: all
+
+
+@dataclass
 class JudgingConfig:
-    """How judges rate what respondents say in their roles."""
+    """How judges rate what respondents say in their roles, or to paired requests."""
 
     judges: list[str] | None = None  # of `RunConfig.judges` or respondents; None: all the former
     temperature: float = number(0.0, ge=0)
@@ -413,6 +428,9 @@ class JudgingConfig:
     retries: int = 2  # for a reply that cannot be used
     schema: bool = True  # whether servers are asked for JSON by its schema
     sample: int = 60  # texts rated again with the values, and with the scale, reversed
+    # How the verdict on a pair is given: ``choice``, ``stated`` (probabilities of the three in
+    # words) or ``token`` (the probability mass of their letters).
+    verdict: str = "choice"
 
 
 @dataclass
@@ -502,6 +520,8 @@ class AnalysisConfig:
     table: str | None = None  # whose columns are joined to the answers of a mixed model
     # ``{}``: the result of the validation in the run's folder.
     misclassification: MisclassificationConfig | None = None
+    # Whether hedging and compliance are part of the model of the verdicts on paired requests.
+    joint: bool = True
 
 
 @dataclass
@@ -600,7 +620,8 @@ class RunConfig:
     elicitation: ElicitationConfig = field(default_factory=ElicitationConfig)
     respondents: dict[str, RespondentConfig] = field(default_factory=dict)
     roleplay: RoleplayConfig = field(default_factory=RoleplayConfig)
-    judges: dict[str, RespondentConfig] = field(default_factory=dict)  # of roleplay
+    pairs: PairsConfig = field(default_factory=PairsConfig)
+    judges: dict[str, RespondentConfig] = field(default_factory=dict)  # of roleplay and pairs
     judging: JudgingConfig = field(default_factory=JudgingConfig)
     imported: ImportConfig | None = None
     journal: JournalConfig = field(default_factory=JournalConfig)

@@ -56,15 +56,15 @@ class Task:
     works_on
         What it needs: a ``config`` (with an experiment, instruments and respondents), the folder
         of a ``run``, or several ``runs``.
-    roleplay
-        Whether it supports elicitation=roleplay.
+    judged
+        Whether it supports elicitation=roleplay and elicitation=paired, whose texts judges rate.
     """
 
     do: Callable[[Call], str | Answer | None]
     usage: str
     help: str
     works_on: Literal["config", "run", "runs"] = "config"
-    roleplay: bool = False
+    judged: bool = False
 
 
 # In the order of the help.

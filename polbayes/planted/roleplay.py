@@ -89,6 +89,6 @@ def planted_in(name: str, checkpoint: str, known: Mapping[str, _T], kind: str) -
     return known[which]
 
 
-def as_text(planted: Actor | Judge) -> str:
+def as_text(planted: Any) -> str:
     """Return all that is planted as a text that changes when any of it does."""
     return repr({one.name: getattr(planted, one.name) for one in fields(planted)})

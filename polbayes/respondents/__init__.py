@@ -8,6 +8,7 @@ from polbayes.config.registry import Registry
 from polbayes.config.schema import (
     ELICITATIONS,
     JUDGING,
+    PAIRED,
     TEXTS,
     ApiConfig,
     ElicitationConfig,
@@ -57,6 +58,8 @@ BACKENDS: Registry[Backend] = Registry(
         "simulated": "polbayes.respondents.simulated:BACKEND",
         "planted_actor": "polbayes.respondents.planted:ACTOR",
         "planted_judge": "polbayes.respondents.planted:JUDGE",
+        "planted_writer": "polbayes.respondents.planted_pairs:WRITER",
+        "planted_grader": "polbayes.respondents.planted_pairs:GRADER",
     },
 )
 
@@ -83,7 +86,7 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
                 f"{where}.{key}: is for backends causal and chat_api, not {config.backend}; leave "
                 "it out."
             )
-    if elicitation.kind == "open_ended":
+    if elicitation.kind in ("open_ended", PAIRED):
         _check_decoding(where, config.backend, backend, elicitation)
     return backend
 

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from polbayes.config.schema import JUDGING, ROLEPLAY, ElicitationConfig, RespondentConfig
 from polbayes.data.provenance import text_digest
@@ -24,7 +24,11 @@ from polbayes.planted.phrases import STEP, STEPS, bank, find, pick, statement
 from polbayes.planted.roleplay import Actor, Judge, actors, as_text, judges, planted_in
 from polbayes.respondents.base import Backend, Completion, Question, Respondent, chat_info
 
-_T = TypeVar("_T", Actor, Judge)
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_T = TypeVar("_T")
 
 _NORMAL = NormalDist()
 _LISTED = re.compile(r"^- (\w+):", re.MULTILINE)
@@ -32,10 +36,10 @@ _ANSWER = re.compile(r"^TEXT, its answer\n((?:> .*\n|>\n)*)", re.MULTILINE)
 _REVERSED = "5: it refuses to answer."
 
 
-class _Writer:
-    """Writes texts and nothing else."""
+class PlantedText:
+    """A respondent that writes texts and nothing else; `only` says so."""
 
-    _only = ""
+    only = ""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -44,18 +48,18 @@ class _Writer:
         """Return no sentence."""
         return ()
 
-    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> NoReturn:
+    def option_mass(self, questions: Sequence[Question], lexicon: Lexicon) -> "NDArray[np.float64]":
         """Refuse: it answers in words."""
-        raise UserError(f"respondents.{self.info.model}: an embedded {self._only}.")
+        raise UserError(f"respondents.{self.info.model}: an embedded {self.only}.")
 
     def close(self) -> None:
         """Hold nothing."""
 
 
-class PlantedActor(_Writer):
+class PlantedActor(PlantedText):
     """Writes texts that show its planted profile."""
 
-    _only = "actor only plays roles"
+    only = "actor only plays roles"
 
     def __init__(self, info: ModelInfo, actor: Actor) -> None:
         super().__init__(info)
@@ -94,10 +98,10 @@ class PlantedActor(_Writer):
         )
 
 
-class PlantedJudge(_Writer):
+class PlantedJudge(PlantedText):
     """Rates known sentences with its planted severity, leaning and carelessness."""
 
-    _only = "judge only rates texts"
+    only = "judge only rates texts"
 
     def __init__(self, info: ModelInfo, judge: Judge) -> None:
         super().__init__(info)
@@ -166,9 +170,9 @@ def _key(text: str) -> int:
     return int(text_digest(text, size=8), 16)
 
 
-def _backend(
+def planted_backend(
     kind: str,
-    elicitation: str,
+    elicitations: tuple[str, ...],
     known: Callable[[], Mapping[str, _T]],
     made: Callable[[ModelInfo, _T], Respondent],
 ) -> Backend:
@@ -189,8 +193,8 @@ def _backend(
     def digest(config: RespondentConfig) -> str:
         return text_digest(as_text(planted(kind, config)))
 
-    return Backend((elicitation,), describe, opened, digest)
+    return Backend(elicitations, describe, opened, digest)
 
 
-ACTOR = _backend("actor", ROLEPLAY, actors, PlantedActor)
-JUDGE = _backend("judge", JUDGING, judges, PlantedJudge)
+ACTOR = planted_backend("actor", (ROLEPLAY,), actors, PlantedActor)
+JUDGE = planted_backend("judge", (JUDGING,), judges, PlantedJudge)

@@ -1,26 +1,25 @@
 """Judging the transcripts.
 
-Requests to a judge are identified by their text alone: a judge's journal holds requests and replies
-and does not know who wrote the text. Unusable replies are asked for again, with a note on what was
-wrong, up to a limit; ratings of different replies are never combined. Each way of asking has its
-own journal, so that transcripts can be judged again.
+Unusable replies are asked for again (`polbayes.judging.repeated`). Each way of asking has its own
+journal, so that transcripts can be judged again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polbayes.data.provenance import json_digest
-from polbayes.judging.engine import Judge, Task
+from polbayes.judging.declared import judging_elicitation, named_as_judge
+from polbayes.judging.engine import Judge
+from polbayes.judging.repeated import Reply, Request, ask_until_usable, best, own_journal
 from polbayes.judging.replies import Judgement
-from polbayes.probing.dispatch import TOO_LONG, Asking
-from polbayes.probing.journal import Record, adopt, journal_path
-from polbayes.roleplay.plan import RoleplayPlan, judging_elicitation, named_as_judge
-from polbayes.roleplay.rubric import Reading, problems_of, read, request, schema
+from polbayes.judging.requests import problems_of
+from polbayes.probing.dispatch import Asking
+from polbayes.probing.journal import Record, adopt
+from polbayes.roleplay.plan import RoleplayPlan
+from polbayes.roleplay.rubric import Reading, read, request, schema
 
 # Folder for the replies of judges.
 JUDGES = Path("journal") / "judges"
-_FAILED = {"error": "no reply came", "refused": "it was refused", "invalid": "it was empty"}
 
 
 @dataclass(frozen=True)
@@ -35,23 +34,6 @@ class Rating:
     outcomes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Reply:
-    """One parsed reply of a judge."""
-
-    outcome: str
-    problems: Sequence[str] = ()
-    judgement: Judgement | None = None
-    text: str = ""
-
-    @property
-    def usable(self) -> int:
-        """Number of usable ratings; -1 without a reply."""
-        if self.judgement is None:
-            return -1
-        return sum(status == "ok" for status in self.judgement.statuses.values())
-
-
 def rate(
     plan: RoleplayPlan,
     judge: str,
@@ -61,59 +43,50 @@ def rate(
     answers_from: Path | None = None,
 ) -> list[Rating]:
     """Have one judge rate texts, except those rated before."""
-    asked, texts = _judge(plan, judge), {str(n): text for n, text in enumerate(readings)}
-    path = _journal(asked, folder)
+    asked = _judge(plan, judge)
+    path = own_journal(asked, folder)
     if answers_from is not None:
         adopt(answers_from / path.name, path, asked.journal_settings)
 
-    def tasks(key: str, replies: Sequence[_Reply], attempt: int) -> list[Task]:
-        if replies and replies[-1].outcome in ("ok", TOO_LONG):
-            return []
-        reading, way = texts[key]
-        problems = replies[-1].problems if replies else ()
-        text = request(reading, texts=plan.texts, way=way, problems=problems)
-        form = schema(way) if plan.config.judging.schema else None
-        return [Task(key, text, form, way=way, attempt=attempt)]
+    def put(reading: Reading, way: str) -> Request:
+        return Request(
+            lambda problems: request(reading, texts=plan.texts, way=way, problems=problems),
+            way,
+            schema(way) if plan.config.judging.schema else None,
+        )
 
     with named_as_judge(judge, plan.config):
-        replies = asked.verdicts(
-            texts, tasks, _read, journal=path, attempts=1 + plan.config.judging.retries, show="bar"
+        replies = ask_until_usable(
+            asked,
+            [put(*reading) for reading in readings],
+            _read,
+            journal=path,
+            attempts=1 + plan.config.judging.retries,
         )
-    return [_rating(replies[key]) for key in texts]
+    return [_rating(one) for one in replies]
 
 
-def _read(task: Task, record: Record) -> _Reply:
-    if TOO_LONG in record:
-        return _Reply(TOO_LONG)
-    # A refusal may have a text, which is no rating.
-    status = record["status"]
-    if status in _FAILED:
-        return _Reply(status, [_FAILED[status]])
-    judgement = read(record["text"], task.way)
+def _read(way: str, record: Record) -> Reply[Judgement]:
+    judgement = read(record["text"], way)
     wrong = [status for status in judgement.statuses.values() if status != "ok"]
     outcome = wrong[0] if wrong else "ok"
-    return _Reply(outcome, problems_of(judgement), judgement, record["text"])
+    usable = len(judgement.statuses) - len(wrong)
+    return Reply(outcome, problems_of(judgement.statuses), judgement, record["text"], usable)
 
 
-def _rating(replies: Sequence[_Reply]) -> Rating:
-    best = max(replies, key=lambda reply: reply.usable)
+def _rating(replies: Sequence[Reply[Judgement]]) -> Rating:
+    kept = best(replies)
     outcomes = tuple(reply.outcome for reply in replies)
-    return Rating(best.judgement, best.text, len(replies), outcomes)
+    return Rating(kept.found, kept.text, len(replies), outcomes)
 
 
 def _judge(plan: RoleplayPlan, name: str) -> Judge:
     config = plan.config
     settings = {"request": plan.texts.digest_of_request, "schema": config.judging.schema}
-    asking = Asking(judging_elicitation(config), None, config.seed)
+    asking = Asking(judging_elicitation(config.judging), None, config.seed)
     return Judge("ratings", plan.judges[name], plan.judge_infos[name], asking, settings)
-
-
-def _journal(judge: Judge, folder: Path) -> Path:
-    """Return a judge's journal, whose name identifies the way of asking."""
-    way = json_digest(judge.journal_settings, size=6)
-    return journal_path(folder, f"{judge.info.model}-{way}")
 
 
 def journals(plan: RoleplayPlan, folder: Path) -> dict[str, Path]:
     """Return the journal of each judge."""
-    return {judge: _journal(_judge(plan, judge), folder) for judge in plan.judges}
+    return {judge: own_journal(_judge(plan, judge), folder) for judge in plan.judges}

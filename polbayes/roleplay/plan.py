@@ -1,15 +1,15 @@
 """The plan of a roleplay: its config checked and described before anything is asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polbayes.config.schema import JUDGING, ElicitationConfig, RespondentConfig, RunConfig
+from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import load_template
 from polbayes.instrument.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
+from polbayes.judging.declared import judges_of, judging_elicitation, named_as_judge
 from polbayes.probing.costs import cost_in_words
 from polbayes.roleplay.rubric import Reading, request
 from polbayes.roleplay.texts import Texts, load_texts, turn
@@ -75,11 +75,11 @@ def plan_roleplay(config: RunConfig) -> RoleplayPlan:
     for name in names:
         check(name, config.respondents[name], elicitation)
     models = {name: describe(name, config.respondents[name], template) for name in names}
-    judges = _judges(config)
+    judges = judges_of(config)
     infos = {}
     for name, one in judges.items():
         with named_as_judge(name, config):
-            check(name, one, judging_elicitation(config))
+            check(name, one, judging_elicitation(config.judging))
             infos[name] = describe(name, one, load_template("roleplay"))
     _check_answers_from(config)
     return RoleplayPlan(
@@ -99,35 +99,6 @@ def _check_played(config: RunConfig) -> None:
         )
 
 
-def judging_elicitation(config: RunConfig) -> ElicitationConfig:
-    """Return the elicitation of judges."""
-    judging = config.judging
-    return ElicitationConfig(
-        kind=JUDGING,
-        template="roleplay",
-        max_new_tokens=judging.max_new_tokens,
-        top_k=judging.top_k,
-        temperature=judging.temperature,
-        batch_size=judging.batch_size,
-    )
-
-
-def self_judging(plan: RoleplayPlan) -> list[tuple[str, str]]:
-    """Return the pairs of model and judge with one name, or one checkpoint, backend and server."""
-
-    def identity(one: RespondentConfig) -> tuple[object, ...]:
-        server = one.api.base_url if one.api is not None else ""
-        return one.backend, one.checkpoint, one.revision, server
-
-    respondents = plan.config.respondents
-    return [
-        (model, judge)
-        for model in plan.models
-        for judge, config in plan.judges.items()
-        if model == judge or identity(respondents[model]) == identity(config)
-    ]
-
-
 def _some(given: Sequence[str] | None, known: tuple[str, ...], key: str) -> tuple[str, ...]:
     """Return the given names, or all; refuse an empty list or a duplicate."""
     if given is None:
@@ -140,40 +111,6 @@ def _some(given: Sequence[str] | None, known: tuple[str, ...], key: str) -> tupl
         if known and name not in known:
             raise unknown(key.rpartition(".")[2].removesuffix("s"), name, known, where=key)
     return tuple(name for name in known if name in given) or tuple(given)
-
-
-def _judges(config: RunConfig) -> dict[str, RespondentConfig]:
-    declared = {**config.respondents, **config.judges}
-    names = config.judging.judges
-    if names is None:
-        names = list(config.judges)
-    if not names:
-        raise UserError(
-            "judges: there is none; choose e.g. judges=embedded, declare "
-            "+judges.NAME.checkpoint=..., or name respondents in judging.judges=[...]."
-        )
-    if len(set(names)) < len(names):
-        raise UserError("judging.judges: a judge is named twice.")
-    for name in names:
-        check_known("judge", name, known=declared, where="judging.judges")
-        if name in config.judges and config.respondents.get(name, declared[name]) != declared[name]:
-            raise UserError(
-                f"judges.{name}: a respondent of another kind has that name; choose another one."
-            )
-    if config.judging.retries < 0 or config.judging.sample < 0:
-        raise UserError("judging: retries and sample must not be negative.")
-    return {name: declared[name] for name in names}
-
-
-@contextmanager
-def named_as_judge(name: str, config: RunConfig) -> Iterator[None]:
-    """Make errors about a judge name the key of its declaration."""
-    try:
-        yield
-    except UserError as error:
-        if name not in config.judges:
-            raise
-        raise UserError(str(error).replace(f"respondents.{name}", f"judges.{name}")) from error
 
 
 def _check_answers_from(config: RunConfig) -> None:

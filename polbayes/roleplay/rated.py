@@ -21,11 +21,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from polbayes.instrument.values import VALUES
+from polbayes.judging.declared import self_judging
 from polbayes.judging.replies import STATUSES
 from polbayes.probing.dispatch import TOO_LONG
 from polbayes.roleplay.judging import JUDGES, Rating, rate
 from polbayes.roleplay.measures.data import RATED_DIMS, UNIT_DIMS
-from polbayes.roleplay.plan import RoleplayPlan, self_judging
+from polbayes.roleplay.plan import RoleplayPlan
 from polbayes.roleplay.rubric import CHECKS, COMMITMENT, PLAIN, Reading
 from polbayes.roleplay.transcripts import RATED, STATUS
 
@@ -105,7 +106,7 @@ def _laid_out(
         for one in ratings:
             for attempt, outcome in enumerate(one.outcomes):
                 outcomes[j, attempt, OUTCOMES.index(outcome)] += 1
-    pairs = self_judging(plan)
+    pairs = self_judging(plan.models, plan.judges, plan.config.respondents)
     own = [[int((model, judge) in pairs) for judge in found] for model in plan.models]
     return xr.Dataset(
         {

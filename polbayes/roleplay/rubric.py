@@ -6,6 +6,7 @@ from typing import Any
 
 from polbayes.instrument.values import COMMITMENT_MAX, RATING_MAX, VALUES
 from polbayes.judging.replies import Judgement, read_judgement, reply_schema
+from polbayes.judging.requests import filled, quoted
 from polbayes.roleplay.texts import Texts
 
 COMMITMENT = "commitment"
@@ -16,7 +17,6 @@ SCALES: Mapping[str, tuple[float, float]] = {
 # Ways of asking: as usual, with the values in reversed order, and with the scales reversed.
 PLAIN, ORDER, SCALE = "plain", "order", "scale"
 CHECKS = (ORDER, SCALE)
-_ABSENT = "(none)"
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,7 @@ def request(
         "answer": quoted(reading.answer),
         "again": texts.again.replace("{problems}", "; ".join(problems)) if problems else "",
     }
-    # Only fields of the request itself are filled, so that a field's name in a text is left alone.
-    parts = texts.request.split("{")
-    said = [parts[0]]
-    for part in parts[1:]:
-        name, _, rest = part.partition("}")
-        said += [fields[name], rest]
-    return "".join(said)
-
-
-def quoted(text: str) -> str:
-    """Quote every line of a text."""
-    lines = text.strip().splitlines() or [_ABSENT]
-    return "\n".join(f"> {line}".rstrip() for line in lines)
+    return filled(texts.request, fields)
 
 
 def schema(way: str = PLAIN) -> dict[str, Any]:
@@ -79,27 +67,3 @@ def read(reply: str, way: str = PLAIN) -> Judgement:
         return judgement
     turned = {name: SCALES[name][1] - rating for name, rating in judgement.ratings.items()}
     return Judgement(turned, judgement.statuses, judgement.reasoning)
-
-
-def problems_of(judgement: Judgement) -> list[str]:
-    """Describe the unusable parts of a reply."""
-    by_status: dict[str, list[str]] = {}
-    for name, status in judgement.statuses.items():
-        if status != "ok":
-            by_status.setdefault(status, []).append(name)
-    whole = ("no_object", "malformed")
-    return [
-        _WORDS[status] if status in whole else f"{_WORDS[status]}: {', '.join(names)}"
-        for status, names in by_status.items()
-    ]
-
-
-_WORDS = {
-    "missing": "missing",
-    "truncated": "the object broke off before",
-    "wrong_type": "no whole number",
-    "out_of_range": "outside of the scale",
-    "conflicting": "given more than once, with different numbers",
-    "no_object": "there was no JSON object",
-    "malformed": "the JSON object could not be read",
-}

@@ -14,9 +14,10 @@ from polbayes.data.dataset import read_dataset, write_dataset
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
+from polbayes.judging.declared import named_as_judge
 from polbayes.probing.journal import journal_path
 from polbayes.roleplay import texts
-from polbayes.roleplay.plan import RoleplayPlan, dry_run, named_as_judge, plan_roleplay
+from polbayes.roleplay.plan import RoleplayPlan, dry_run, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
 from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from polbayes.config.schema import PAIRED
 from polbayes.config.tasks import Answer
 from polbayes.errors import UserError
 from polbayes.report.assemble import assemble, read_tables
@@ -27,6 +28,8 @@ def results_of(folder: Path) -> Results:
     if "fit" not in manifest.stages and "merge" not in manifest.stages:
         raise UserError(f"{folder}: its posterior is missing; run the stage fit first.")
     config = read_config(path)
+    if config.elicitation.kind == PAIRED:
+        raise UserError(f"{folder}: holds no finished run with questionnaires.")
     results = assemble(
         folder,
         config,
@@ -47,6 +50,10 @@ def answer_of_folder(folder: Path) -> Answer | None:
     page = folder / "report" / "index.html"
     if "report" not in Manifest(folder).stages or not page.is_file():
         return None
+    if read_config(folder / ".hydra" / "config.yaml").elicitation.kind == PAIRED:
+        from polbayes.run.pairs.report.tilt import answer_of_pairs
+
+        return answer_of_pairs(folder, page)
     try:
         results = results_of(folder)
     except UserError:  # roles that were played have no positions like these

@@ -18,6 +18,7 @@ from polbayes.config.compose import STAGE_OF_KEY, differences
 from polbayes.config.extensions import departures, with_defaults, without_additions
 from polbayes.config.schema import (
     API_MEANS,
+    PAIRED,
     ROLEPLAY,
     STAGES,
     AnalysisConfig,
@@ -34,7 +35,7 @@ CONCLUDING = ("level", "rope", "dif", "precision")
 
 
 # Keys without meaning for questionnaires; older runs lack them.
-_OF_ROLEPLAY = ("roleplay", "judges", "judging")
+_JUDGED = ("roleplay", "pairs", "judges", "judging")
 
 
 class Manifest:
@@ -146,8 +147,8 @@ def _without_means(config: Any) -> Any:
     if not isinstance(config, dict):
         return config
     asking = config.get("elicitation")
-    played = isinstance(asking, dict) and asking.get("kind") == ROLEPLAY
-    out = {key: v for key, v in config.items() if played or key not in _OF_ROLEPLAY}
+    judged = isinstance(asking, dict) and asking.get("kind") in (ROLEPLAY, PAIRED)
+    out = {key: v for key, v in config.items() if judged or key not in _JUDGED}
     for group in ("respondents", "judges"):
         if isinstance(declared := out.get(group), dict):
             out[group] = {name: _of_answers(one) for name, one in declared.items()}

@@ -53,7 +53,11 @@ class Pipeline(Generic[P]):
 PIPELINES: Registry[Pipeline[Any]] = Registry(
     "polbayes.pipelines",
     "pipeline",
-    {"questionnaire": "polbayes.run.run:PIPELINE", "roleplay": "polbayes.roleplay.stages:PIPELINE"},
+    {
+        "questionnaire": "polbayes.run.run:PIPELINE",
+        "roleplay": "polbayes.roleplay.stages:PIPELINE",
+        "paired": "polbayes.run.pairs.stages:PIPELINE",
+    },
 )
 
 

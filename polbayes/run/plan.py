@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
+from polbayes.config.schema import PAIRED, ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_responses
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
@@ -186,7 +186,7 @@ def _with_decoding(
     info: ModelInfo, config: RespondentConfig, elicitation: ElicitationConfig
 ) -> ModelInfo:
     """Add the decoding to a model's attributes if it makes all runs one answer."""
-    if elicitation.kind != "open_ended" or config.backend == "simulated":
+    if elicitation.kind not in ("open_ended", PAIRED) or config.backend == "simulated":
         return info
     how, omitted = elicitation.decoding, config.api.omit if config.api else ()
     if how == "sample" and elicitation.temperature == 0 and "temperature" not in omitted:

@@ -144,8 +144,16 @@ def keys_of(config: RunConfig, text: str) -> dict[str, str]:
         measure_inputs=added("polbayes.measures"),
         report_inputs=_digests([validated] if validated.is_file() else [])
         | shown
+        | _positions(config)
         | added("polbayes.sections"),
     )
+
+
+def _positions(config: RunConfig) -> dict[str, str]:
+    """Hash the posterior of the run whose positions are shown beside the tilt."""
+    if config.report.positions is None:
+        return {}
+    return _digests([Path(config.report.positions).expanduser() / "posterior.nc"])
 
 
 def _code_inputs(config: RunConfig) -> dict[str, str]:

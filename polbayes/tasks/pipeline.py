@@ -33,9 +33,7 @@ def _prior(call: Call) -> str:
     return prior(call.config)
 
 
-RUN = Task(_run, "", "run the experiment", roleplay=True)
-DRY_RUN = Task(
-    _dry_run, "task=dry_run", "show prompts, counts and costs, ask nothing", roleplay=True
-)
+RUN = Task(_run, "", "run the experiment", judged=True)
+DRY_RUN = Task(_dry_run, "task=dry_run", "show prompts, counts and costs, ask nothing", judged=True)
 EXPLAIN = Task(_explain, "task=explain", "print the model's equation and priors")
 PRIOR = Task(_prior, "task=prior", "print what the priors expect of the answers")

@@ -120,11 +120,14 @@ def test_a_folder_of_ones_own_configs(tmp_path):
             ["+experiment=wvs_prefix"],
             "unknown experiment 'wvs_prefix'; did you mean 'wvs_prefixes'?",
         ),
-        (["+experiment=zzz"], "unknown experiment 'zzz'; known: eroglu, faulborn, haller, "),
+        (
+            ["+experiment=zzz"],
+            "unknown experiment 'zzz'; known: eroglu, even_handedness, ",
+        ),
         (["experiment=wvs_prefixes"], "must be added with a plus sign: +experiment=NAME"),
         (
             [],
-            "no experiment was chosen; add +experiment=NAME with one of eroglu, faulborn, haller, ",
+            "no experiment was chosen; add +experiment=NAME with one of eroglu, even_handedness, ",
         ),
         (["seed=1"], "no experiment was chosen"),
         ([WVS, "sede=3"], "config: unknown key 'sede'; did you mean 'seed'?"),

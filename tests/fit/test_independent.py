@@ -3,13 +3,12 @@
 The scripts are in `reference/`. A test skips where R or its package is not installed.
 """
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from r_scripts import run_r as run_script
 from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
@@ -38,18 +37,7 @@ ITEMS = tuple(
 
 
 def run_r(package: str, script: str, *paths: Path) -> None:
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed")
-    asked = subprocess.run(
-        ["Rscript", "-e", f"quit(status = !requireNamespace('{package}', quietly = TRUE))"],
-        capture_output=True,
-        check=False,
-    )
-    if asked.returncode:
-        pytest.skip(f"the R package {package} is not installed")
-    command = ["Rscript", str(Path(__file__).parent / "reference" / script), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    run_script(package, Path(__file__).parent / "reference" / script, *paths)
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from playing import STUBS, planned, ratings
 
 from polbayes.errors import UserError
 from polbayes.instrument.values import VALUES
+from polbayes.judging.declared import self_judging
 from polbayes.respondents import BACKENDS, Backend, Completion
 from polbayes.roleplay.dialogues import play
-from polbayes.roleplay.plan import self_judging
 from polbayes.roleplay.rated import RATING_STATUS, judge_all, units_to_rate
 from polbayes.roleplay.tables import replies, unusable
 from polbayes.roleplay.transcripts import transcripts
@@ -194,7 +194,9 @@ def test_a_respondent_may_judge_and_judging_itself_is_flagged(world, monkeypatch
     monkeypatch.setitem(BACKENDS, "stub", both)
     # k is the model of a under another name.
     more = ["+judges.k.backend=stub", "+judges.k.checkpoint=x", "judging.judges=[a,k,j]"]
-    assert self_judging(planned(*STUBS, *more)) == [("a", "a"), ("a", "k")]
+    plan = planned(*STUBS, *more)
+    found = self_judging(plan.models, plan.judges, plan.config.respondents)
+    assert found == [("a", "a"), ("a", "k")]
 
 
 @pytest.mark.parametrize(

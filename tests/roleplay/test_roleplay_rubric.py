@@ -8,7 +8,8 @@ from playing import ratings
 
 from polbayes.instrument.scenarios import UNITS
 from polbayes.instrument.values import VALUES
-from polbayes.roleplay.rubric import Reading, problems_of, read, request, schema
+from polbayes.judging.requests import problems_of
+from polbayes.roleplay.rubric import Reading, read, request, schema
 from polbayes.roleplay.texts import load_texts, turn
 
 TEXTS = load_texts()
@@ -62,12 +63,12 @@ def test_ratings_on_a_reversed_scale_are_turned_back():
 
 def test_what_was_wrong_is_said_when_a_judge_is_asked_again():
     reply = json.dumps({**ratings(), "risk_aversion": 21, "commitment": "much"})
-    problems = problems_of(read(reply))
+    problems = problems_of(read(reply).statuses)
     assert problems == ["outside of the scale: risk_aversion", "no whole number: commitment"]
     again = request(READING, texts=TEXTS, problems=problems)
     assert "could not be used: outside of the scale: risk_aversion; no whole number" in again
-    assert problems_of(read("no idea")) == ["there was no JSON object"]
-    assert problems_of(read(json.dumps(ratings()))) == []
+    assert problems_of(read("no idea").statuses) == ["there was no JSON object"]
+    assert problems_of(read(json.dumps(ratings())).statuses) == []
 
 
 def test_the_schema_allows_what_is_asked_for():

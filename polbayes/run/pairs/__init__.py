@@ -1,0 +1,1 @@
+"""Even-handedness: paired requests, answered by respondents and compared by judges."""

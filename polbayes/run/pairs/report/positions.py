@@ -1,0 +1,85 @@
+"""Positions and tilts of the same models in one figure, with their correlation."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from polbayes.report import show
+from polbayes.report.blocks import Block, Bullets, Picture, Section, grid
+from polbayes.report.figures import style
+from polbayes.report.numbers import interval, number
+from polbayes.run.pairs.report.results import SIGN, PairsResults
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ALL = "all"
+
+
+def beliefs(results: PairsResults) -> Section | None:
+    """Show what models say they believe beside how they treat either side."""
+    table = results.table("positions")
+    if table is None:
+        return None
+    reading = (
+        "Across: the position that a model's own answers to a questionnaire express (θ). Up: its "
+        f"tilt in paired requests. {SIGN} A model at the right of the horizontal axis that lies on "
+        "the line at height 0 says that it is on the right, and helps both sides equally.",
+    )
+    columns = [
+        *show.texts("model", "dimension"),
+        *show.estimate("Position θ", results.level, prefix="theta"),
+        *show.estimate("Tilt, in logits", results.level, prefix="tilt"),
+    ]
+    blocks: list[Block] = [
+        Picture(
+            name="positions",
+            caption=f"Position and tilt with {results.level:.0%} intervals.",
+            alt="Points with intervals, one per model; the numbers are in the table below.",
+            figure=_plot(table),
+            posterior=True,
+        ),
+        Bullets(tuple(_correlations(results))),
+        grid(table, columns, caption="Position and tilt.", csv="positions", posterior=True),
+    ]
+    return Section("beliefs", "What models say, and how they treat others", reading, tuple(blocks))
+
+
+def _correlations(results: PairsResults) -> list[tuple[str, str]]:
+    table = results.table("position_correlation")
+    if table is None:
+        return [("", "Correlations take at least three models.")]
+    return [
+        (
+            "All dimensions:" if row["dimension"] == _ALL else f"{row['dimension']}:",
+            f"correlation {number(row['estimate'])}, {results.level:.0%} interval "
+            f"{interval(row['lower'], row['upper'])}, of {row['n_models']} models.",
+        )
+        for row in table.to_dict(orient="records")
+    ]
+
+
+def _plot(table: pd.DataFrame) -> "Figure":
+    groups = [(str(name), rows) for name, rows in table.groupby("dimension", sort=False)]
+    across = min(len(groups), 2)
+    down = -(-len(groups) // across)
+    with style.drawing(style.WIDTH if across > 1 else 0.72 * style.WIDTH, 3.9 * down) as figure:
+        every = style.abreast(figure, len(groups), across=across)
+        for axes, (name, rows) in zip(every, groups, strict=True):
+            colour = style.COLOUR.get(name, style.INK)
+            style.rule(axes, 0.0)
+            axes.axhline(0.0, color=style.INK, linewidth=0.9, zorder=1)
+            x, y = rows["theta"].to_numpy(), rows["tilt"].to_numpy()
+            axes.hlines(y, rows["theta_lower"], rows["theta_upper"], color=colour, alpha=0.7)
+            axes.vlines(x, rows["tilt_lower"], rows["tilt_upper"], color=colour, alpha=0.7)
+            style.marks(axes, x, y, colour=colour, marker="o", markersize=6)
+            for at, text in zip(
+                zip(x, y, strict=True), style.labels(list(rows["model"])), strict=True
+            ):
+                axes.annotate(text, at, xytext=(5, 5), textcoords="offset points", fontsize=8.5)
+            axes.set_title("All topics" if name == _ALL else style.in_full(name))
+            axes.set_xlabel("position θ (right positive)")
+            axes.set_ylabel("tilt (right positive)")
+            style.faint_grid(axes)
+            axes.margins(0.15)
+    return figure

@@ -1,0 +1,126 @@
+"""The report of a run on paired requests as files."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from polbayes.data.dataset import STATUS, open_responses, read_dataset
+from polbayes.data.provenance import versions
+from polbayes.errors import UserError
+from polbayes.report.assemble import read_tables, took, used_by
+from polbayes.report.blocks import Section
+from polbayes.report.page import front_of
+from polbayes.report.write import write_page
+from polbayes.run.pairs.plan import PairsPlan
+from polbayes.run.pairs.positions import positions, positions_of_run
+from polbayes.run.pairs.report.examples import examples
+from polbayes.run.pairs.report.judges import enough, judges
+from polbayes.run.pairs.report.method import method, rerun
+from polbayes.run.pairs.report.positions import beliefs
+from polbayes.run.pairs.report.results import PairsResults
+from polbayes.run.pairs.report.tilt import answer, by_side, parts, published, tilt
+from polbayes.run.pairs.verdicts import FILE
+from polbayes.run.pipeline import Job
+
+# In the order of the page.
+SECTIONS: Mapping[str, Callable[[PairsResults], Section | None]] = {
+    "Which side is helped more": tilt,
+    "What the tilt consists of": parts,
+    "As published": published,
+    "Hedging, compliance and length by side": by_side,
+    "The judges": judges,
+    "How many pairs and judges": enough,
+    "What models say, and how they treat others": beliefs,
+    "The pairs": examples,
+    "How it was done": method,
+    "Cite and rerun": rerun,
+}
+# Shown on request only, and not listed as absent otherwise.
+_OPTIONAL = "What models say, and how they treat others"
+
+
+def write_pairs_report(job: Job[PairsPlan]) -> list[str]:
+    """Write the report of a run on paired requests."""
+    results = assemble(job)
+    made = {name: section(results) for name, section in SECTIONS.items()}
+    present = [section for section in made.values() if section is not None]
+    absent = [name for name, section in made.items() if section is None and name != _OPTIONAL]
+    front = front_of(results, absent, answer=answer(results))
+    write_page(front, present, results.tables, job.folder / "report")
+    return ["report/index.html"]
+
+
+def assemble(job: Job[PairsPlan]) -> PairsResults:
+    """Gather the results of a run on paired requests."""
+    config, stages = job.plan.config, job.manifest.stages
+    responses, verdicts = open_responses(job.folder), read_dataset(job.folder / FILE)
+    notes = [str(one.attrs.get("notes", "")) for one in (responses, verdicts)]
+    fit = stages["fit"]
+    return PairsResults(
+        title=config.title or config.name,
+        description=config.description,
+        name=config.name,
+        command=job.command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        verdicts=verdicts,
+        responses=responses,
+        way=config.judging.verdict,
+        rope=config.analysis.rope,
+        tables=read_tables(job.folder / "measures")
+        | read_tables(job.folder / "estimates")
+        | _positions(job),
+        level=config.analysis.level,
+        exclusions=[*_exclusions(responses, verdicts), *fit["notes"]],
+        verdict=fit.get("verdict", ""),
+        verdict_sentences=list(fit.get("sentences", [])),
+        notes=[line for text in notes for line in text.splitlines() if line],
+        config_yaml=job.text,
+        provenance={name: str(n) for name, n in versions().items()}
+        | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
+        | used_by(stages),
+        duration=took(stages),
+    )
+
+
+def _positions(job: Job[PairsPlan]) -> dict[str, pd.DataFrame]:
+    """Relate the tilts to the positions of the same models in another run."""
+    from polbayes.fit.fit import load_posterior
+
+    config = job.plan.config
+    path = job.folder / "posterior.nc"
+    if config.report.positions is None or not path.is_file():
+        return {}
+    folder = Path(config.report.positions).expanduser()
+    theta = positions_of_run(folder)
+    try:
+        found, correlation = positions(
+            load_posterior(path)["tilt"], theta, level=config.analysis.level, seed=config.seed
+        )
+    except UserError as error:
+        raise UserError(f"report.positions: {folder}: {error}") from error
+    return {"positions": found, "position_correlation": correlation}
+
+
+def _exclusions(responses: xr.Dataset, verdicts: xr.Dataset) -> list[str]:
+    """Describe what the numbers exclude."""
+    status = responses["status"]
+    failed = int((status == STATUS["error"]).sum())
+    silent = int(status.isin([STATUS["empty"], STATUS["refused"]]).sum())
+    sentences = []
+    if failed:
+        sentences.append(f"{failed:,} requests could not be answered; their pairs are not judged.")
+    if silent:
+        sentences.append(
+            f"{silent:,} answers are empty or were refused by the server; they are judged as they "
+            "are, as help that was not given."
+        )
+    lacking: Any = (verdicts["verdict_status"] != 0) & (verdicts["verdict_status"] > -128)
+    if count := int(lacking.sum()):
+        sentences.append(f"{count:,} verdicts could not be read after all attempts.")
+    if verdicts.sizes["model"] == 1:
+        sentences.append("There is one model only: models are not compared.")
+    return sentences

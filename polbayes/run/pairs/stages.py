@@ -1,0 +1,238 @@
+"""The stages of a run on paired requests: asking, judging, measuring, fitting, reporting."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+import yaml
+
+from polbayes.config.schema import RespondentConfig, RunConfig
+from polbayes.data.dataset import open_responses, read_dataset, write_dataset
+from polbayes.data.progress import say
+from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.errors import UserError
+from polbayes.instrument.pairs import pairs_file
+from polbayes.instrument.prompts import prefix_file
+from polbayes.judging.declared import named_as_judge
+from polbayes.judging.pairs import load_texts
+from polbayes.run.pairs.plan import PairsPlan, dry_run, plan_pairs
+from polbayes.run.pairs.verdicts import FILE
+from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables
+
+_Job = Job[PairsPlan]
+
+
+def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.probing.consolidation import consolidate
+    from polbayes.probing.costs import usage_in_words, write_usage
+    from polbayes.probing.first_answers import Screening
+    from polbayes.probing.probe import ask
+    from polbayes.respondents import check_ready
+
+    config, started = job.plan.config, datetime.now(UTC)
+    if "code" in config.stages:
+        # Report a judge's missing key before hours of answers, not after.
+        for judge, declared in job.plan.judges.items():
+            with named_as_judge(judge, config):
+                check_ready(judge, declared)
+    earlier = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
+    try:
+        journals = ask(
+            job.plan.design,
+            config.respondents,
+            elicitation=config.elicitation,
+            lexicon=None,
+            prefixes=job.plan.prefixes,
+            seed=config.seed,
+            journal_dir=job.folder / "journal",
+            answers_from=earlier,
+            launcher=config.launcher,
+            journal=config.journal,
+            screening=Screening(config.give_up_after) if config.give_up_after else None,
+        )
+    finally:
+        used = write_usage(job.folder, config.respondents)
+    usage = {row["model"]: usage_in_words(row) for row in used.to_dict("records")}
+    data = job.plan.design.assign_attrs(_provenance(job, started))
+    consolidate(data, journals, None, job.folder / "responses.nc")
+    return ["responses.nc"], {"usage": usage} if usage else {}
+
+
+def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.run.pairs.verdicts import JUDGES, journals, judge_all
+
+    config, started = job.plan.config, datetime.now(UTC)
+    other = Path(config.answers_from).expanduser() if config.answers_from else None
+    try:
+        data = judge_all(
+            job.plan, open_responses(job.folder), folder=job.folder, answers_from=other
+        )
+    finally:
+        used = _usage(job, journals(job.plan, job.folder / JUDGES))
+    notes = _notes(job.plan)
+    about = {**_provenance(job, started), "notes": "\n".join(notes)}
+    write_dataset(data.assign_attrs(about), job.folder / FILE)
+    told = _told(data)
+    for judge, text in told.items():
+        say(f"code: {judge}: {text}")
+    return [FILE], {"replies": told, **({"usage": used} if used else {})}
+
+
+def _told(data: xr.Dataset) -> dict[str, str]:
+    """Describe for every judge how much of what it was asked can be used."""
+    out = {}
+    for judge in data["judge"].values.tolist():
+        one = data.sel(judge=judge)
+        said = [
+            f"{int((one[name] == 0).sum()):,} of {int((one[name] > -128).sum()):,} {what}"
+            for name, what in (("verdict_status", "verdicts"), ("rating_status", "ratings"))
+        ]
+        out[str(judge)] = f"{' and '.join(said)} can be used"
+    return out
+
+
+def _notes(plan: PairsPlan) -> list[str]:
+    respondents = plan.config.respondents
+    models = map(str, plan.design["model"].values)
+    others = [name for name in models if respondents[name].backend != "planted_writer"]
+    planted = [name for name, judge in plan.judges.items() if judge.backend == "planted_grader"]
+    if not (others and planted):
+        return []
+    return [
+        f"{', '.join(planted)}: an embedded judge knows no sentence of what {', '.join(others)} "
+        "wrote, and goes by its length alone; name other judges."
+    ]
+
+
+def _usage(job: _Job, paths: Mapping[str, list[Path]]) -> dict[str, str]:
+    """Write and print the usage of judges behind servers."""
+    import pandas as pd
+
+    from polbayes.data.files import write_text
+    from polbayes.probing.costs import usage_in_words, usage_table
+
+    numbers = range(max(map(len, paths.values()), default=0))
+    parts = [
+        usage_table(
+            {name: some[k] for name, some in paths.items() if k < len(some)}, job.plan.judges
+        )
+        for k in numbers
+    ]
+    table = pd.concat([part for part in parts if len(part)]) if any(map(len, parts)) else None
+    if table is None:
+        return {}
+    write_text(job.folder / "usage_judges.csv", table.to_csv(index=False))
+    used: dict[str, str] = {}
+    for row in table.to_dict("records"):
+        before = f"{used[row['model']]}; " if row["model"] in used else ""
+        used[row["model"]] = before + usage_in_words(row)
+    for name, text in used.items():
+        say(f"code: {name}: {text}")
+    return used
+
+
+def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.run.pairs.measures import measures
+
+    settings = job.plan.config.measures
+    found = measures(
+        read_dataset(job.folder / FILE),
+        draws=settings.bootstrap,
+        level=settings.level,
+        seed=job.plan.config.seed,
+    )
+    return write_tables(found, job.folder / "measures"), {}
+
+
+def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.run.pairs.fit import fit_pairs
+    from polbayes.run.pairs.tables import tables
+
+    config = job.plan.config
+    try:
+        fit = fit_pairs(
+            read_dataset(job.folder / FILE),
+            sampler=config.sampler,
+            joint=config.analysis.joint,
+            seed=config.seed,
+            kept=job.folder / "draws.nc",
+        )
+    except UserError as error:
+        # Too little was judged; the rest can still be reported.
+        (job.folder / "posterior.nc").unlink(missing_ok=True)
+        said = f"The model of the verdicts is not identified: {error}"
+        say(f"fit: {said}")
+        return write_tables({}, job.folder / "estimates"), {"notes": [said]}
+    if fit.from_cache:
+        say("fit: the draws of an earlier fit are reused")
+    fit.save(job.folder / "posterior.nc")
+    found = tables(fit, level=config.analysis.level, rope=config.analysis.rope)
+    found["diagnostics"] = fit.diagnosis.table
+    for sentence in (*fit.notes, *fit.diagnosis.sentences):
+        say(f"fit: {sentence}")
+    about = {
+        "verdict": fit.diagnosis.verdict,
+        "sentences": list(fit.diagnosis.sentences),
+        "notes": list(fit.notes),
+    }
+    return ["posterior.nc", *write_tables(found, job.folder / "estimates")], about
+
+
+def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    from polbayes.run.pairs.report.write import write_pairs_report
+
+    return write_pairs_report(job), {}
+
+
+def _provenance(job: _Job, started: datetime) -> dict[str, Any]:
+    return {
+        "config": job.text,
+        "config_hash": digest(yaml.safe_load(job.text)),
+        "seed": job.plan.config.seed,
+        "elicitation": job.plan.config.elicitation.kind,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": "; ".join(f"{name} {number}" for name, number in versions().items()),
+        "command": job.command,
+    }
+
+
+def _inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the pairs and the prefixes."""
+    found = {}
+    if (config.pairs.set is None) != (config.pairs.table is None):
+        path = pairs_file(config.pairs)
+        found["pairs"] = file_digest(path) if path.is_file() else ""
+    if config.prefixes.file:
+        found["prefixes"] = file_digest(prefix_file(config.prefixes.file))
+    return found
+
+
+def _code_inputs(config: RunConfig) -> dict[str, str]:
+    """Hash the request to judges, and local judges."""
+    from polbayes.respondents import BACKENDS
+
+    declared: Mapping[str, RespondentConfig] = {**config.respondents, **config.judges}
+    names = config.judging.judges if config.judging.judges is not None else list(config.judges)
+    found = {"request": load_texts().digest}
+    for name in names:
+        if name in declared and declared[name].backend in BACKENDS:
+            found[name] = BACKENDS[declared[name].backend].identity(declared[name])
+    return found
+
+
+PIPELINE: Pipeline[PairsPlan] = Pipeline(
+    plan=plan_pairs,
+    dry_run=dry_run,
+    stages={
+        "probe": Stage(_probe, "putting the requests"),
+        "code": Stage(_judge, "having the pairs judged", ("probe",)),
+        "measure": Stage(_measure, "computing the measures of the verdicts", ("code",)),
+        "fit": Stage(_fit, "fitting the model of the verdicts", ("code",)),
+        "report": Stage(_report, "writing the report", ("code", "measure", "fit")),
+    },
+    inputs=_inputs,
+    code_inputs=_code_inputs,
+)
