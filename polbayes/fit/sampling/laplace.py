@@ -24,6 +24,9 @@ from polbayes.fit.sampling.short_chains import moved
 # Draws of the approximation for each one that importance resampling keeps.
 _MORE = 2
 
+# So many are enough to see that the tail of the ratios is far too heavy.
+_FIRST, _HOPELESS = 200, 1.0
+
 # Ratios that differ by less are equal up to rounding: the approximation is exact.
 _ROUNDING = 1e-4
 
@@ -105,13 +108,17 @@ def resampled(
     Returns
     -------
     draws : numpy.ndarray
-        ``[draw, coordinate]``, in random order.
+        ``[draw, coordinate]``, in random order. If the tail is far too heavy, a few that are not
+        resampled.
     k : float
         The tail shape of the ratios; 0 if they are equal.
     """
-    z = rng.standard_normal((_MORE * draws, around.size))
-    points = around.at(z)
-    ratios = np.array([density(x)[0] for x in points]) + (z**2).sum(axis=1) / 2
+    points, ratios = _ratios(density, around, _FIRST, rng)
+    if np.ptp(ratios) > _ROUNDING:
+        k = pareto_smoothed(ratios[None])[1]
+        if k[0] > _HOPELESS:
+            return points, float(k[0])
+    points, ratios = _ratios(density, around, _MORE * draws, rng)
     if np.ptp(ratios) < _ROUNDING:
         return points[:draws], 0.0
     weights, k = pareto_smoothed(ratios[None])
@@ -119,6 +126,15 @@ def resampled(
     places = (np.arange(draws) + rng.uniform()) / draws * total[-1]
     chosen = np.minimum(np.searchsorted(total, places), len(points) - 1)
     return points[rng.permutation(chosen)], float(k[0])
+
+
+def _ratios(
+    density: LogDensity, around: Gaussian, draws: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw from an approximation; return the points, and logarithms of their ratios."""
+    z = rng.standard_normal((draws, around.size))
+    points = around.at(z)
+    return points, np.array([density(x)[0] for x in points]) + (z**2).sum(axis=1) / 2
 
 
 def _named(density: Density, points: np.ndarray, shape: tuple[int, int]) -> xr.Dataset:
