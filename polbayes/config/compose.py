@@ -31,6 +31,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "respondents",
             "roleplay",
             "imported",
+            "probing",
         ),
         "probe",
     ),

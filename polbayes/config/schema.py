@@ -27,6 +27,7 @@ _FROM_ZERO = "must be a number from 0, not {value}."
 _SHARE = "must lie between 0 and 1, not {value}."
 _NUMBERS = "numbers must be at least 1, not {value}."
 _WANTED = "must be at least 1, not {value}; null takes all."
+_PART = "must be above 0 and at most 1, a part of the questions, not {value}."
 _ENOUGH = "must be at least {ge}, not {value}; convergence cannot be judged with less."
 
 
@@ -503,6 +504,20 @@ class SamplerConfig:
 
 
 @dataclass
+class ProbingConfig:
+    """Which of the design's questions are put."""
+
+    kind: str = "full"  # or ``adaptive``
+    start: float = number(0.05, gt=0, le=1, says=_PART)  # of the questions, before any fit
+    batch: float = number(0.05, gt=0, le=1, says=_PART)  # of the questions, between two fits
+    budget: float = number(0.25, gt=0, le=1, says=_PART)  # of the questions, at most
+    # The widest interval of a theta that is narrow enough to stop; None spends the budget.
+    width: float | None = number(None, gt=0, says="must be above 0, not {value}.")
+    # Of a question to a model, relative to that of others, for which it is 1.
+    cost: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
 class LauncherConfig:
     """Where respondents are asked: in this process, or by `polbayes.probing.launch` elsewhere."""
 
@@ -598,6 +613,7 @@ class RunConfig:
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    probing: ProbingConfig = field(default_factory=ProbingConfig)
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     export: ExportConfig = field(default_factory=ExportConfig)
