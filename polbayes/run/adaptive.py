@@ -125,6 +125,15 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
     return _with_chosen(design, questions, taken).assign_attrs(adaptive=json.dumps(about))
 
 
+def marked(table: pd.DataFrame) -> pd.DataFrame:
+    """Say in a table of measures that questions were chosen by earlier answers, as a last note."""
+    said = "questions chosen by earlier answers"
+    if "note" not in table:
+        return table.assign(note=said)
+    notes = table["note"].fillna("").astype(str)
+    return table.assign(note=np.where(notes == "", said, notes + "; " + said))
+
+
 def _questions(design: xr.Dataset) -> pd.DataFrame:
     """Return one row per question of a design: labels, places, dimension and keying."""
     status = design["status"].transpose(*CELL_DIMS)

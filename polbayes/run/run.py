@@ -373,6 +373,10 @@ def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         reformulation_sets=settings.reformulation_sets,
         features=job.plan.config.features,
     )
+    if job.plan.config.probing.kind == "adaptive":
+        from polbayes.run.adaptive import marked
+
+        tables = {name: marked(table) for name, table in tables.items()}
     return write_tables(tables, job.folder / "measures"), {}
 
 

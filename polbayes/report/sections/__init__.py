@@ -8,7 +8,7 @@ _REPORT = "polbayes.report"
 _OWN = (
     *("comparison", "study", "headline", "ranking", "issues", "reference", "decisiveness"),
     *("predictors", "coefficients", "instruments", "bias", "prefixes", "sensitivity", "flips"),
-    *("consistency", "acquiescence", "variance", "precision", "items", "validity"),
+    *("consistency", "acquiescence", "variance", "precision", "items", "validity", "adaptive"),
     *("diagnostics", "priors", "checks", "prompts", "model", "rerun"),
 )
 

@@ -1,0 +1,58 @@
+"""Which of the design's questions were put, where they were chosen by earlier answers."""
+
+import json
+
+import pandas as pd
+
+from polbayes.report import show
+from polbayes.report.blocks import Block, Fold, Section, grid
+from polbayes.report.numbers import count, share
+from polbayes.report.results import Results
+from polbayes.report.section import SectionMaker
+
+# What the choice of questions biases.
+BIASED = (
+    "The questions were chosen by earlier answers: raw shares, classical measures and bootstrap "
+    "intervals are of the questions put, which are not a balanced sample of the design. The "
+    "estimates of the ideology model do not depend on how they were chosen."
+)
+
+
+def adaptive(results: Results) -> Section | None:
+    """Show how questions were chosen, and why asking ended."""
+    if "adaptive" not in results.responses.attrs:
+        return None
+    about = json.loads(results.responses.attrs["adaptive"])
+    put, questions = int(about["put"]), int(about["questions"])
+    reading = (
+        f"Of the {count(questions)} questions of the design {count(put)} "
+        f"({share(put / questions)}) were put, in {count(len(about['batches']))} batches. The "
+        "first were drawn at random, with both sides of each dimension and all prefixes for every "
+        "model. Each further batch has the "
+        "questions whose answers were expected to tell most about the positions of the models and "
+        "their differences, given all answers before, per cost.",
+        f"Asking ended because {about['ended']}.",
+        "The choice rests on recorded answers and the seed alone, so that what was not asked is "
+        "missing at random, and the fitted model takes it into account without knowing how the "
+        "choice was made. " + BIASED,
+    )
+    rows = pd.DataFrame({"batch": about["batches"], "width": about["widths"]})
+    rows.insert(0, "number", range(1, len(rows) + 1))
+    rows["put"] = rows["batch"].cumsum()
+    columns = [
+        show.count("number", "Batch"),
+        show.count("batch", "Questions"),
+        show.count("put", "Questions so far"),
+        show.number("width", f"Widest {float(about['level']):.0%} interval of θ", 2),
+    ]
+    table = grid(rows, columns, caption="Batches, with fast approximations of the intervals.")
+    blocks: tuple[Block, ...] = (Fold("Batches as a table", (table,)),)
+    return Section("adaptive", "Which questions were put", reading, blocks)
+
+
+def warning(results: Results) -> tuple[str, ...]:
+    """Return a sentence for sections of measures that the choice of questions biases."""
+    return (BIASED,) if "adaptive" in results.responses.attrs else ()
+
+
+SECTION = SectionMaker("Which questions were put", adaptive, optional=True)
