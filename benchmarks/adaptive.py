@@ -1,10 +1,10 @@
 """Adaptive probing against random and balanced selection: interval widths, and coverage.
 
 ``python benchmarks/adaptive.py --simulations 20`` draws answers from the model, so that the true
-positions are known. ``--pool FOLDER +experiment=NAME ...`` takes the folder of a run whose stage code is
-done, and its config: its answers are a pool from which cells are drawn. Each way of choosing may
-put a quarter of the questions; the yardstick is the full design. All fits are Laplace
-approximations.
+positions are known. ``--pool FOLDER +experiment=NAME ...`` takes the folder of a run whose stage
+code is done, and its config: its answers are a pool from which cells are drawn. Each way of
+choosing may put ``--part`` of the questions, by default a quarter; the yardstick is the full
+design. All fits are Laplace approximations.
 """
 
 import argparse
@@ -34,12 +34,13 @@ from polbayes.run.adaptive import (
     probe_adaptively,
 )
 
-PART, LEVEL = 0.25, 0.9
+LEVEL = 0.9
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",
     "difficulty": "~ (1 | item)",
     "acquiescence": "~ 1 + (1 | model)",
     "steer": "~ (1 | model:prefix)",
+    "quirk": "~ (1 | model:item)",
     "wording": "~ (1 | item:variant)",
 }
 MODELS, ITEMS, PREFIXES = 4, 24, 3
@@ -49,6 +50,7 @@ def main() -> None:
     """Print mean widths and coverage by way of choosing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=10)
+    parser.add_argument("--part", type=float, default=0.25)
     parser.add_argument("--pool", help="the folder of a run whose answers are drawn from")
     parser.add_argument("config", nargs="*", help="of that run")
     asked = parser.parse_args()
@@ -57,12 +59,12 @@ def main() -> None:
         spec = parse_analysis(config.analysis, config.sampler)
         assert isinstance(spec, Spec)
         data = read_dataset(Path(asked.pool) / "responses.nc")
-        report([{name: (w, None) for name, w in ways(data, spec, config.seed)}])
+        report([{name: (w, None) for name, w in ways(data, spec, config.seed, asked.part)}])
         return
     spec, found = parse_spec(AnalysisConfig(parts=PARTS)), []
     for seed in range(asked.simulations):
         data, theta = world(seed)
-        found.append({name: (ends, theta) for name, ends in ways(data, spec, seed)})
+        found.append({name: (ends, theta) for name, ends in ways(data, spec, seed, asked.part)})
         report(found)
 
 
@@ -81,13 +83,13 @@ def world(seed: int) -> tuple[xr.Dataset, np.ndarray]:
         [ModelInfo(f"m{n}", "{statement}") for n in range(MODELS)],
         runs=2,
     )
-    dims = [str(d) for d in dict.fromkeys(empty["dimension"].values)]
+    dims = ["economic", "cultural"]
     theta = rng.normal(0, 0.8, (MODELS, 2))
     of_item = np.array([dims.index(str(d)) for d in empty["dimension"].values])
     difficulty, wording = rng.normal(0, 0.7, ITEMS), rng.normal(0, 0.3, (ITEMS, 2))
     for d in range(2):
         difficulty[of_item == d] -= difficulty[of_item == d].mean()
-    belief = theta[:, of_item] - difficulty
+    belief = theta[:, of_item] - difficulty + rng.normal(0, 1.0, (MODELS, ITEMS))
     steer, agree = rng.normal(0, 0.3, (MODELS, PREFIXES)), rng.normal(0.3, 0.4, MODELS)
     steer -= steer.mean(axis=1, keepdims=True)
     wording -= wording.mean()
@@ -96,13 +98,12 @@ def world(seed: int) -> tuple[xr.Dataset, np.ndarray]:
     latent = latent + agree[:, None, None, None, None] + wording[None, :, :, None, None]
     latent = latent + rng.logistic(size=empty["status"].shape)
     stance = np.where(latent > 0.6, 1, np.where(latent < -0.6, -1, 0)).astype(np.int8)
-    order = np.argsort(dims)  # theta's dimensions are in alphabetical order
     ready = empty.assign(stance=(CELL_DIMS, stance))
     ready["status"] = ready["status"].copy(data=np.full(stance.shape, STATUS["ok"], np.int8))
-    return ready, theta[:, order]
+    return ready, theta
 
 
-def ways(data: xr.Dataset, spec: Spec, seed: int) -> Iterator[tuple[str, np.ndarray]]:
+def ways(data: xr.Dataset, spec: Spec, seed: int, part: float) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the intervals ``[end, model, dimension]`` of theta by way of choosing."""
     status = data["status"].transpose(*CELL_DIMS)
     pending = np.where(status.values >= ASKED, STATUS["pending"], status.values).astype(np.int8)
@@ -119,14 +120,19 @@ def ways(data: xr.Dataset, spec: Spec, seed: int) -> Iterator[tuple[str, np.ndar
         )
 
     questions = _questions(blank)
-    most = int(PART * len(questions))
+    most = int(part * len(questions))
     yield "full", intervals(put(blank), spec, seed)
     rng = np.random.default_rng(seed)
     random = rng.choice(len(questions), most, replace=False)
     yield "random", intervals(put(_with_chosen(blank, questions, random)), spec, seed)
     balanced = _start(questions, most, seed)
     yield "balanced", intervals(put(_with_chosen(blank, questions, balanced)), spec, seed)
-    policy = Policy(ProbingConfig(kind="adaptive", budget=PART), spec, LEVEL, seed)
+    policy = Policy(
+        ProbingConfig(kind="adaptive", budget=part, start=part / 5, batch=part / 5),
+        spec,
+        LEVEL,
+        seed,
+    )
     with tempfile.TemporaryDirectory() as folder:
         chosen = probe_adaptively(blank, policy, put, Path(folder))
     yield "adaptive", intervals(put(chosen), spec, seed)
@@ -138,7 +144,8 @@ def intervals(data: xr.Dataset, spec: Spec, seed: int) -> np.ndarray:
     spec, _ = reduced(spec, cells)
     posterior = fit(spec, cells, SamplerConfig(backend="laplace"), seed=seed + 1).posterior
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    theta = posterior["theta"].quantile(ends, ["chain", "draw"])
+    dimensions = list(dict.fromkeys(data["dimension"].values.tolist()))
+    theta = posterior["theta"].sel(dimension=dimensions).quantile(ends, ["chain", "draw"])
     return np.asarray(theta.transpose("quantile", "model", "dimension").values)
 
 
