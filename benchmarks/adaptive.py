@@ -37,6 +37,7 @@ from polbayes.run.adaptive import (
 LEVEL = 0.9
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",
+    "decisiveness": "~ 1",
     "difficulty": "~ (1 | item)",
     "acquiescence": "~ 1 + (1 | model)",
     "steer": "~ (1 | model:prefix)",
@@ -44,6 +45,7 @@ PARTS = {
     "wording": "~ (1 | item:variant)",
 }
 MODELS, ITEMS, PREFIXES = 4, 24, 3
+SHARP = 2.5  # decisiveness: models say much the same each time, as most real ones do
 
 
 def main() -> None:
@@ -96,8 +98,8 @@ def world(seed: int) -> tuple[xr.Dataset, np.ndarray]:
     keying = empty["keying"].transpose("item", "variant").to_numpy()[None, :, :, None, None]
     latent = keying * (belief[:, :, None, None, None] + steer[:, None, None, :, None])
     latent = latent + agree[:, None, None, None, None] + wording[None, :, :, None, None]
-    latent = latent + rng.logistic(size=empty["status"].shape)
-    stance = np.where(latent > 0.6, 1, np.where(latent < -0.6, -1, 0)).astype(np.int8)
+    latent = SHARP * latent + rng.logistic(size=empty["status"].shape)
+    stance = np.where(latent > SHARP / 3, 1, np.where(latent < -SHARP / 3, -1, 0)).astype(np.int8)
     ready = empty.assign(stance=(CELL_DIMS, stance))
     ready["status"] = ready["status"].copy(data=np.full(stance.shape, STATUS["ok"], np.int8))
     return ready, theta

@@ -22,6 +22,7 @@ from polbayes.config.schema import ProbingConfig, SamplerConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, NOT_CHOSEN, STANCE, STATUS
 from polbayes.data.files import write_text
 from polbayes.data.progress import say
+from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError
 from polbayes.fit.posterior.information import most_informative
 from polbayes.fit.spec.cells import Cells, gather_cells
@@ -85,11 +86,12 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
     """
     settings, questions = policy.settings, _questions(design)
     total, path = len(questions), folder / CHOICES
-    batches, widths = _recorded(path)
+    own = json_digest(questions[list(CELL_DIMS)].astype(str).to_numpy().tolist())
+    batches, widths = _recorded(path, own)
     most = max(1, int(settings.budget * total))
     if not batches:
         batches = [_start(questions, max(1, round(settings.start * total)), policy.seed)]
-        _record(path, batches[0], {})
+        _record(path, batches[0], {"design": own})
     size, why = max(1, round(settings.batch * total)), ""
     while True:
         taken = np.concatenate(batches)
@@ -289,17 +291,17 @@ def _choose(
     return np.asarray(left["number"].to_numpy()[found], dtype=int)
 
 
-def _record(path: Path, batch: np.ndarray, about: Mapping[str, float]) -> None:
+def _record(path: Path, batch: np.ndarray, about: Mapping[str, float | str]) -> None:
     """Add a batch to the record of the choices."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"questions": batch.tolist(), **about}) + "\n")
         file.flush()
 
 
-def _recorded(path: Path) -> tuple[list[np.ndarray], list[float]]:
+def _recorded(path: Path, own: str) -> tuple[list[np.ndarray], list[float]]:
     """Return the recorded batches, and the widths before all but the first of them.
 
-    A line that was cut off is dropped.
+    A line that was cut off is dropped. `own` identifies the questions of the design.
     """
     if not path.exists():
         return [], []
@@ -310,5 +312,10 @@ def _recorded(path: Path) -> tuple[list[np.ndarray], list[float]]:
         except ValueError:
             break
     write_text(path, "".join(line + "\n" for line in lines[: len(kept)]))
+    if kept and kept[0].get("design") != own:
+        raise UserError(
+            f"{path}: its questions were chosen from another design; adaptive probing cannot add "
+            "to a run, so choose another run_dir."
+        )
     batches = [np.array(one["questions"], dtype=int) for one in kept]
     return batches, [float(one["width"]) for one in kept[1:]]

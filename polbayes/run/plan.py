@@ -64,6 +64,8 @@ def plan(config: RunConfig) -> Plan:
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
+        if config.probing.kind != "full":
+            raise UserError("probing.kind: adaptive is for questions that are put, not imported.")
         from polbayes.coding.importer import import_table
         from polbayes.coding.table_rows import Selection
 

@@ -116,6 +116,12 @@ def test_an_interrupted_run_makes_the_same_choices(done, asked, answers, tmp_pat
     assert (tmp_path / CHOICES).read_text() == (folder / CHOICES).read_text()
 
 
+def test_choices_from_another_design_are_refused(done, asked, answers):
+    _, _, folder = done
+    with pytest.raises(UserError, match="another design"):
+        probe_adaptively(asked.isel(item=slice(8)), policy_of(), respondent(answers, []), folder)
+
+
 def test_it_stops_when_theta_is_known_well_enough(asked, answers, tmp_path):
     settings = {"start": 0.1, "batch": 0.1, "budget": 1.0, "width": 50.0}
     chosen = probe_adaptively(asked, policy_of(**settings), respondent(answers, []), tmp_path)
