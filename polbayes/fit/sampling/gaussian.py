@@ -97,10 +97,10 @@ def _averaged(density: LogDensity, around: Gaussian, z: np.ndarray) -> LogDensit
     """
     inside = z[[bool(np.isfinite(density(x)[0])) for x in around.at(z)]]
 
-    def mean(move: np.ndarray) -> tuple[float, np.ndarray]:
+    def mean(x: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = 0.0, np.zeros(around.size)
-        for x in around.at(move + inside):
-            here, gradient = density(x)
+        for point in around.at(x + inside):
+            here, gradient = density(point)
             value += here / len(inside)
             slope += gradient / len(inside)
         return value, around.pulled_back(slope)

@@ -2,10 +2,7 @@
 
 import json
 
-import pandas as pd
-
-from polbayes.report import show
-from polbayes.report.blocks import Block, Fold, Section, grid
+from polbayes.report.blocks import Block, Bullets, Section
 from polbayes.report.numbers import count, share
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -23,10 +20,10 @@ def adaptive(results: Results) -> Section | None:
     if "adaptive" not in results.responses.attrs:
         return None
     about = json.loads(results.responses.attrs["adaptive"])
-    put, questions = int(about["put"]), int(about["questions"])
+    asked, questions = int(about["put"]), int(about["questions"])
     reading = (
-        f"Of the {count(questions)} questions of the design {count(put)} "
-        f"({share(put / questions)}) were put, in {count(len(about['batches']))} batches. The "
+        f"Of the {count(questions)} questions of the design {count(asked)} "
+        f"({share(asked / questions)}) were put, in {count(len(about['batches']))} batches. The "
         "first were drawn at random, with both sides of each dimension and all prefixes for every "
         "model. Each further batch has the "
         "questions whose answers were expected to tell most about the positions of the models and "
@@ -36,17 +33,17 @@ def adaptive(results: Results) -> Section | None:
         "missing at random, and the fitted model takes it into account without knowing how the "
         "choice was made. " + BIASED,
     )
-    rows = pd.DataFrame({"batch": about["batches"], "width": about["widths"]})
-    rows.insert(0, "number", range(1, len(rows) + 1))
-    rows["put"] = rows["batch"].cumsum()
-    columns = [
-        show.count("number", "Batch"),
-        show.count("batch", "Questions"),
-        show.count("put", "Questions so far"),
-        show.number("width", f"Widest {float(about['level']):.0%} interval of θ", 2),
-    ]
-    table = grid(rows, columns, caption="Batches, with fast approximations of the intervals.")
-    blocks: tuple[Block, ...] = (Fold("Batches as a table", (table,)),)
+    lines, put = [], 0
+    for number, (size, width) in enumerate(zip(about["batches"], about["widths"], strict=True), 1):
+        put += int(size)
+        lines.append(
+            (
+                f"Batch {number}",
+                f"{count(size)} questions, {count(put)} so far; the widest "
+                f"{float(about['level']):.0%} interval of θ, approximately: {float(width):.2f}",
+            )
+        )
+    blocks: tuple[Block, ...] = (Bullets(tuple(lines)),)
     return Section("adaptive", "Which questions were put", reading, blocks)
 
 
