@@ -31,7 +31,7 @@ from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.terms import bind
 
-EXPERIMENTS = ("instruments", "pct_paraphrases", "pct_masked", "parties", "wvs_prefixes")
+EXPERIMENTS = ("wvs_prefixes", "instruments", "pct_masked", "pct_paraphrases")
 HEADLINE = ("theta", "lean", "bias", "acquiescence", "decisiveness")
 
 

@@ -182,6 +182,11 @@ def test_draws_that_still_move_will_not_do(first_answer):
     assert "will not do: theta moved" in said.sentences[2]
 
 
+def test_chains_from_too_far_will_not_do(first_answer):
+    far = first_answer.sample_stats.assign(pareto_k=6.0)
+    assert "will not do" in diagnose(first_answer.posterior, far).sentences[2]
+
+
 def test_the_same_seed_gives_the_same_draws(ordinal, first_answer):
     spec, cells, parts = ordinal
     again, _ = laplace(build(spec, cells, parts), LAPLACE, seed=1)

@@ -15,6 +15,9 @@ PARETO_K_GOOD = 0.7
 # Largest difference, in standard deviations, between the earlier and the later half of moved draws.
 DRIFT_GOOD = 0.4
 
+# Beyond this k short chains start too far away to be trusted, however little they still move.
+PARETO_K_FAR = 5.0
+
 # The quantities that conclusions are about, which single wordings and cells are not.
 MODEL_LEVEL = (
     "theta",
@@ -169,12 +172,15 @@ def _first_answer(
         f"{transitions} transitions moved the draws towards the posterior."
     )
     between = f"between the earlier and the later half of the draws kept, by {apart:.2f} standard "
+    if k > PARETO_K_FAR:
+        far = f"A k above {PARETO_K_FAR:.0f} says that they started too far away: it will not do."
+        return (label, moves, far)
     if apart <= DRIFT_GOOD:
         return (
             label,
             moves,
             f"They have settled: no model-level mean moved, {between}deviations "
-            f"at most ({DRIFT_GOOD} is allowed).",
+            f"at most ({DRIFT_GOOD} is allowed). A slower change may be missed.",
         )
     return (
         label,
