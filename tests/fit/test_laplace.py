@@ -160,13 +160,15 @@ def ordinal(bound, coded):
 
 @pytest.fixture(scope="module")
 def first_answer(ordinal):
+    """A fit in which no tail of ratios is light enough, so that draws are moved."""
     spec, cells, _ = ordinal
-    return fit(spec, cells, LAPLACE, seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polbayes.fit.sampling.laplace.pareto_limit", lambda _: -9.0)
+        return fit(spec, cells, LAPLACE, seed=1)
 
 
 def test_moved_draws_say_what_they_are(first_answer):
     k = float(first_answer.sample_stats["pareto_k"])
-    assert k > 0.7
     assert int(first_answer.sample_stats["transitions"]) == 30
     said = diagnose(first_answer.posterior, first_answer.sample_stats)
     assert said.verdict == "preview"
@@ -187,7 +189,8 @@ def test_chains_from_too_far_will_not_do(first_answer):
     assert "will not do" in diagnose(first_answer.posterior, far).sentences[2]
 
 
-def test_the_same_seed_gives_the_same_draws(ordinal, first_answer):
+def test_the_same_seed_gives_the_same_draws(ordinal, first_answer, monkeypatch):
+    monkeypatch.setattr("polbayes.fit.sampling.laplace.pareto_limit", lambda _: -9.0)
     spec, cells, parts = ordinal
     again, _ = laplace(build(spec, cells, parts), LAPLACE, seed=1)
     np.testing.assert_array_equal(again["effects"], first_answer.drawn["effects"])
