@@ -188,6 +188,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     """Fit the analysis to the answers so far, with the cells of all questions in the model."""
     from polbayes.fit.density import kernel
     from polbayes.fit.density.model import build
+    from polbayes.fit.posterior.intervals import flat
     from polbayes.fit.posterior.naming import name_posterior
     from polbayes.fit.posterior.pointwise import draws_of
     from polbayes.fit.sampling.imputation import with_integrated
@@ -201,19 +202,19 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     seed = policy.seed + number
     drawn, _ = laplace(built, SamplerConfig(backend="laplace"), seed=seed)
     drawn = with_integrated(built, drawn, seed=seed)
-    theta = name_posterior(built, drawn)["theta"].stack(at=("chain", "draw"))
-    theta = theta.transpose("at", "model", "dimension").to_numpy()
+    theta = flat(name_posterior(built, drawn)["theta"])  # [draw, model, dimension]
     ends = np.quantile(theta, [(1 - policy.level) / 2, (1 + policy.level) / 2], axis=0)
     draws, plain = draws_of(drawn), built.layout.answers.plain
-    expected, noise = [], 0.0
+    expected, noise = [], np.zeros(len(cells.frame))
     for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
-        moments = spec.observation.moments(*kernel.forward(effects, *plain), gaps)
+        eta, own = kernel.forward(effects, *plain)
+        moments = spec.observation.moments(eta, own, gaps)
         expected.append(moments.net)
         noise = noise + moments.variance / len(draws.effects)
     return _Fitted(
         cells.frame,
         np.array(expected),
-        np.asarray(noise),
+        noise,
         _wanted(theta),
         float((ends[1] - ends[0]).max()),
     )

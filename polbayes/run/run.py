@@ -210,7 +210,9 @@ def _digests(paths: Sequence[Path]) -> dict[str, str]:
 
 def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     config, started = job.plan.config, datetime.now(UTC)
-    journals, usage, design = {}, {}, job.plan.design
+    journals: dict[str, Path] = {}
+    usage: dict[str, str] = {}
+    design = job.plan.design
     if config.imported is None:
         journals, usage, design = _asked(job)
     data = design.assign_attrs(
@@ -282,10 +284,12 @@ def _put(job: Job[Plan], design: xr.Dataset) -> dict[str, Path]:
 def _chosen(job: Job[Plan]) -> xr.Dataset:
     """Ask adaptively; return the design with the questions that were put."""
     from polbayes.coding.responses import code_with, open_coders
+    from polbayes.fit.spec.spec import Spec
     from polbayes.probing.consolidation import filled
     from polbayes.run.adaptive import Policy, probe_adaptively
 
-    config = job.plan.config
+    config, spec = job.plan.config, job.plan.spec
+    assert isinstance(spec, Spec)  # the plan refuses others
     coding = config.coding
     coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
     lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
@@ -293,7 +297,7 @@ def _chosen(job: Job[Plan]) -> xr.Dataset:
     def put(design: xr.Dataset) -> xr.Dataset:
         return code_with(filled(design, _put(job, design), lexicon), coders)
 
-    policy = Policy(config.probing, job.plan.spec, config.analysis.level, config.seed)
+    policy = Policy(config.probing, spec, config.analysis.level, config.seed)
     return probe_adaptively(job.plan.design, policy, put, job.folder)
 
 

@@ -67,9 +67,9 @@ def diagnose(
     has ``transitions`` (`polbayes.fit.sampling.laplace.laplace`), and its table is empty.
     """
     if "transitions" in sample_stats:
-        sentences = _first_answer(posterior, sample_stats, reported)
         nothing = pd.DataFrame(columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
-        return Diagnosis("preview", sentences, nothing)
+        said = _first_answer(posterior, sample_stats, reported)
+        return Diagnosis("preview", said, nothing)
     table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
     if "pareto_k" in sample_stats:
         return Diagnosis("preview", _preview(float(sample_stats["pareto_k"])), table)
