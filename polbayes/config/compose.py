@@ -34,6 +34,7 @@ STAGE_OF_KEY: Mapping[str, str] = {
             "roleplay",
             "pairs",
             "imported",
+            "probing",
         ),
         "probe",
     ),

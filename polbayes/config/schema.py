@@ -28,6 +28,7 @@ _FROM_ZERO = "must be a number from 0, not {value}."
 _SHARE = "must lie between 0 and 1, not {value}."
 _NUMBERS = "numbers must be at least 1, not {value}."
 _WANTED = "must be at least 1, not {value}; null takes all."
+_PART = "must be above 0 and at most 1, a part of the questions, not {value}."
 _ENOUGH = "must be at least {ge}, not {value}; convergence cannot be judged with less."
 
 
@@ -533,6 +534,23 @@ class SamplerConfig:
     tune: int = number(500, ge=50, says=_ENOUGH)
     draws: int = number(1000, ge=50, says=_ENOUGH)
     target_accept: float = number(0.9, ge=0.5, lt=1, says="must be in [0.5, 1), not {value}.")
+    # Of laplace, in place of `tune` and `draws`.
+    short_chains: int = number(100, ge=50, says=_ENOUGH)
+    transitions: int = number(30, ge=10, says="must be at least 10, not {value}.")
+
+
+@dataclass
+class ProbingConfig:
+    """Which of the design's questions are put."""
+
+    kind: str = "full"  # or ``adaptive``
+    start: float = number(0.05, gt=0, le=1, says=_PART)  # of the questions, before any fit
+    batch: float = number(0.05, gt=0, le=1, says=_PART)  # of the questions, between two fits
+    budget: float = number(0.25, gt=0, le=1, says=_PART)  # of the questions, at most
+    # The widest interval of a theta that is narrow enough to stop; None spends the budget.
+    width: float | None = number(None, gt=0, says="must be above 0, not {value}.")
+    # Of a question to a model, relative to that of others, for which it is 1.
+    cost: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -637,6 +655,7 @@ class RunConfig:
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    probing: ProbingConfig = field(default_factory=ProbingConfig)
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     export: ExportConfig = field(default_factory=ExportConfig)

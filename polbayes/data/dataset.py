@@ -24,6 +24,10 @@ CELL_DIMS = ("model", "item", "variant", "prefix", "run")
 
 STATUS = {"pending": 0, "ok": 1, "refused": 2, "invalid": 3, "error": 4, "empty": 5, "truncated": 6}
 NOT_ASKED = -128
+# Of a question that adaptive probing could have put, and did not (`polbayes.run.adaptive`).
+NOT_CHOSEN = -127
+# Statuses of questions that were put, or are still to be, are at least this.
+ASKED = 0
 
 # Statuses of unreadable answers: no text, cut off before it said anything, or neither.
 UNREADABLE = ("empty", "truncated", "invalid")
@@ -38,7 +42,7 @@ STANCE_CLASSES = tuple(STANCE)
 LEVELS = ("strongly disagree", "disagree", "agree", "strongly agree")
 
 _FLAGS: Mapping[str, Mapping[str, int]] = {
-    "status": {"not_asked": NOT_ASKED, **STATUS},
+    "status": {"not_asked": NOT_ASKED, "not_chosen": NOT_CHOSEN, **STATUS},
     "stance": {"missing": MISSING, **STANCE},
 }
 COMPRESSED: Mapping[str, Any] = {"zlib": True, "complevel": 4}
@@ -289,7 +293,7 @@ def to_frame(
     def in_order(name: str) -> np.ndarray:
         return table[name].transpose(*[d for d in dims if d in table[name].dims]).to_numpy()
 
-    asked = on_cells("status", in_order("status") != NOT_ASKED)
+    asked = on_cells("status", in_order("status") >= ASKED)
     out: dict[str, Any] = {}
     for name in map(str, [*dims, *(c for c in table.variables if c not in dims)]):
         if name not in names and (name not in data.coords or name not in (columns or (name,))):

@@ -86,6 +86,11 @@ def parse_analysis(
 
         check_exact(spec)
         sampler = replace(sampler, backend="nutpie")
+    if sampler.backend == "laplace":
+        raise UserError(
+            "sampler.backend: 'laplace' is for the ideology model, not for mixed models, whose one "
+            "part is mu; use sampler=nutpie, or sampler=exact if the family is gaussian."
+        )
     check_sampler(sampler)
     return spec
 

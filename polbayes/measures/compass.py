@@ -22,7 +22,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
-from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED
+from polbayes.data.dataset import ASKED, CELL_DIMS, LEVELS, MISSING
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.measure import INTERVAL, MANY_WORDINGS, Job, Measure
@@ -155,7 +155,7 @@ def _tests(
 
 def _with_opposite(data: xr.Dataset, level: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the cells asked and the levels, with the opposite answers as a further wording."""
-    asked = data["status"] != NOT_ASKED
+    asked = data["status"] >= ASKED
     level = level.broadcast_like(asked).where(asked, MISSING).astype(np.int8)
     is_original = data["kind"] == "original"
     original = level.where(is_original, MISSING).max("variant")

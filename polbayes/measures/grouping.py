@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED
+from polbayes.data.dataset import ASKED, CELL_DIMS
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.dimensions import dimensions_of
 
@@ -31,7 +31,7 @@ class Groups:
 
 def asked_cells(data: xr.Dataset, dims: Sequence[str] = CELL_DIMS) -> np.ndarray:
     """Return over `dims` which cells were planned, in any run if `run` is not among them."""
-    asked = data["status"] != NOT_ASKED
+    asked = data["status"] >= ASKED
     return asked.any([d for d in CELL_DIMS if d not in dims]).transpose(*dims).to_numpy()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.data.dataset import NOT_ASKED
+from polbayes.data.dataset import ASKED
 from polbayes.errors import UserError
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
@@ -262,7 +262,7 @@ def r_plus_by_wording(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     dims = ("model", "item", "variant")
     same = data["kind"].isin(SAME_MEANING)
     rest = [d for d in data["status"].dims if d not in dims]
-    asked = ((data["status"] != NOT_ASKED) & same).any(rest)
+    asked = ((data["status"] >= ASKED) & same).any(rest)
     r_plus = data["r_plus"].astype(np.float64).where(same)
     mean = r_plus.mean([d for d in r_plus.dims if d not in dims], skipna=True).where(asked)
     return mean.transpose(*dims).values, asked.transpose(*dims).values

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import FeatureConfig
-from polbayes.data.dataset import NOT_ASKED
+from polbayes.data.dataset import ASKED
 from polbayes.features import FEATURES, text_features, to_measure
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, item_weights, percentile_interval
@@ -46,7 +46,7 @@ def wording_features(
     """
     dims = ("item", "variant")
     rest = [d for d in data["status"].dims if d not in dims]
-    asked = (data["status"] != NOT_ASKED).any(rest).transpose(*dims).to_numpy()
+    asked = (data["status"] >= ASKED).any(rest).transpose(*dims).to_numpy()
     i, v = np.nonzero(asked)
     table = pd.DataFrame(
         {

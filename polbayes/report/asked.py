@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.resources import folder
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS, UNREADABLE
+from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.instrument.dimensions import Dimension, dimensions_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
@@ -154,7 +154,7 @@ def sampled_answers(data: xr.Dataset, *, most: int, room: int) -> tuple[pd.DataF
     All models and statements get the same number, as far as they have them, until there are `most`
     or their texts have `room` characters.
     """
-    asked = np.argwhere(data["status"].transpose(*CELL_DIMS).values != NOT_ASKED)
+    asked = np.argwhere(data["status"].transpose(*CELL_DIMS).values >= ASKED)
     shuffled = asked[np.random.default_rng(0).permutation(len(asked))]
     turn = pd.DataFrame(shuffled[:, :2]).groupby([0, 1]).cumcount().to_numpy()
     cells = shuffled[np.argsort(turn, kind="stable")[:most]]
@@ -243,7 +243,7 @@ def example_masses(data: xr.Dataset) -> pd.DataFrame:
 
 def size(data: xr.Dataset) -> dict[str, int]:
     """Count the parts of the run."""
-    asked = data["status"].values != NOT_ASKED if "status" in data else np.zeros(0)
+    asked = data["status"].values >= ASKED if "status" in data else np.zeros(0)
     return {
         "models": data.sizes.get("model", 0),
         "items": data.sizes.get("item", 0),

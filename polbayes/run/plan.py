@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from polbayes.config.schema import PAIRED, ElicitationConfig, RespondentConfig, RunConfig
-from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STATUS, open_responses
+from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STATUS, open_responses
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
@@ -52,6 +52,7 @@ def plan(config: RunConfig) -> Plan:
     from polbayes.features import check_features, to_measure
     from polbayes.fit.analysis import check_analysis, parse_analysis
     from polbayes.probing.launch.engine import check_launcher
+    from polbayes.run.adaptive import check_adaptive
 
     check_launcher(config.launcher)
     _check_batches(config)
@@ -65,6 +66,8 @@ def plan(config: RunConfig) -> Plan:
     if not config.coding.coders and _is_text(config):
         raise UserError("coding.coders: the list is empty, but answers in words need a coder.")
     if config.imported is not None:
+        if config.probing.kind != "full":
+            raise UserError("probing.kind: adaptive is for questions that are put, not imported.")
         from polbayes.coding.importer import import_table
         from polbayes.coding.table_rows import Selection
 
@@ -73,8 +76,9 @@ def plan(config: RunConfig) -> Plan:
     else:
         check_answers(prefixes, config.elicitation.kind, lexicon)
         data = design_of(config, instruments, prefixes, template)
-        if "fit" in config.stages:
+        if "fit" in config.stages or config.probing.kind != "full":
             check_analysis(spec, _as_if_answered(data))
+        check_adaptive(config.probing, spec, [str(m) for m in data["model"].values])
     for pair in config.report.maps or ():
         known = [one.dimension for one in dimensions_of(data)]
         check_known("dimension", *pair, known=known, where="report.maps")
@@ -232,7 +236,7 @@ def _as_if_answered(data: xr.Dataset) -> xr.Dataset:
     """Return a design with every question answered, to check what it can identify."""
     from polbayes.coding.rated import POINTS, rating_attributes
 
-    asked = data["status"] != NOT_ASKED
+    asked = data["status"] >= ASKED
     sides = xr.DataArray(np.resize(np.array([1, -1], dtype=np.int8), data.sizes["run"]), dims="run")
     if points := str(data.attrs.get(POINTS, "")).split("; ")[1:]:
         rating = xr.where(asked, (sides > 0) * len(points), MISSING).astype(np.int8)
@@ -304,7 +308,7 @@ def dry_run(config: RunConfig) -> str:
 
     planned = plan(config)
     data = planned.design
-    asked = int((data["status"] != NOT_ASKED).sum())
+    asked = int((data["status"] >= ASKED).sum())
     sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
     lines = [f"{asked:,} questions: {sizes}."]
     judged = _judging(config, data)

@@ -232,8 +232,12 @@ def _digests(paths: Sequence[Path]) -> dict[str, str]:
 
 def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     config, started = job.plan.config, datetime.now(UTC)
-    journals, usage = ({}, {}) if config.imported is not None else _asked(job)
-    data = job.plan.design.assign_attrs(
+    journals: dict[str, Path] = {}
+    usage: dict[str, str] = {}
+    design = job.plan.design
+    if config.imported is None:
+        journals, usage, design = _asked(job)
+    data = design.assign_attrs(
         config=job.text,
         config_hash=digest(yaml.safe_load(job.text)),
         seed=config.seed,
@@ -256,27 +260,19 @@ def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     return ["responses.nc"], {"usage": usage} if usage else {}
 
 
-def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
-    """Ask, and print the usage of each respondent behind a server, even after an interruption."""
-    from polbayes.probing.costs import usage_in_words, write_usage
-    from polbayes.probing.probe import ask
+def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str], xr.Dataset]:
+    """Ask, and print the usage of each respondent behind a server, even after an interruption.
 
-    config = job.plan.config
+    Returns the journals, the usage in words, and the design with the questions that were put.
+    """
+    from polbayes.probing.costs import usage_in_words, write_usage
+
+    config, design = job.plan.config, job.plan.design
     _write_design(job)
     try:
-        journals = ask(
-            job.plan.design,
-            config.respondents,
-            elicitation=config.elicitation,
-            lexicon=job.plan.lexicon,
-            prefixes=job.plan.prefixes,
-            seed=config.seed,
-            journal_dir=job.folder / "journal",
-            answers_from=_taken_over(config, job.folder),
-            launcher=config.launcher,
-            journal=config.journal,
-            screening=_screening(config),
-        )
+        if config.probing.kind == "adaptive":
+            design = _chosen(job)
+        journals = _put(job, design)
     finally:
         if not any((job.folder / "journal").glob("**/*.jsonl")):
             (job.folder / DESIGN).unlink(missing_ok=True)
@@ -284,7 +280,47 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str]]:
     usage = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
     for name, text in usage.items():
         say(f"probe: {name}: {text}")
-    return journals, usage
+    return journals, usage, design
+
+
+def _put(job: Job[Plan], design: xr.Dataset) -> dict[str, Path]:
+    """Ask the pending questions of a design that have no answer yet; return the journals."""
+    from polbayes.probing.probe import ask
+
+    config = job.plan.config
+    return ask(
+        design,
+        config.respondents,
+        elicitation=config.elicitation,
+        lexicon=job.plan.lexicon,
+        prefixes=job.plan.prefixes,
+        seed=config.seed,
+        journal_dir=job.folder / "journal",
+        answers_from=_taken_over(config, job.folder),
+        launcher=config.launcher,
+        journal=config.journal,
+        screening=_screening(config),
+    )
+
+
+def _chosen(job: Job[Plan]) -> xr.Dataset:
+    """Ask adaptively; return the design with the questions that were put."""
+    from polbayes.coding.responses import code_with, open_coders
+    from polbayes.fit.spec.spec import Spec
+    from polbayes.probing.consolidation import filled
+    from polbayes.run.adaptive import Policy, probe_adaptively
+
+    config, spec = job.plan.config, job.plan.spec
+    assert isinstance(spec, Spec)  # the plan refuses others
+    coding = config.coding
+    coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
+    lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
+
+    def put(design: xr.Dataset) -> xr.Dataset:
+        return code_with(filled(design, _put(job, design), lexicon), coders)
+
+    policy = Policy(config.probing, spec, config.analysis.level, config.seed)
+    return probe_adaptively(job.plan.design, policy, put, job.folder)
 
 
 def _screening(config: RunConfig) -> Screening | None:
@@ -363,6 +399,10 @@ def _measure(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         reformulation_sets=settings.reformulation_sets,
         features=job.plan.config.features,
     )
+    if job.plan.config.probing.kind == "adaptive":
+        from polbayes.run.adaptive import marked
+
+        tables = {name: marked(table) for name, table in tables.items()}
     return write_tables(tables, job.folder / "measures"), {}
 
 

@@ -73,9 +73,9 @@ def test_what_was_written_opens_in_plain_xarray(tmp_path):
     assert dict(back.sizes) == {"model": 1, "item": 2, "variant": 2, "prefix": 2, "run": 1}
     assert back["status"].dtype == back["stance"].dtype == np.int8
     assert back["p_agree"].dtype == np.float32
-    assert back["status"].attrs["flag_values"].tolist() == [-128, 0, 1, 2, 3, 4, 5, 6]
+    assert back["status"].attrs["flag_values"].tolist() == [-128, -127, 0, 1, 2, 3, 4, 5, 6]
     meanings = back["status"].attrs["flag_meanings"]
-    assert meanings == "not_asked pending ok refused invalid error empty truncated"
+    assert meanings == "not_asked not_chosen pending ok refused invalid error empty truncated"
     # The second item has no negation: it was not asked, and its place is empty.
     cell = back.sel(model="m", item="two", variant="negation", prefix="truth", run=1)
     assert (int(cell["status"]), str(cell["completion"].item())) == (-128, "")
@@ -210,7 +210,7 @@ def test_merging_keeps_types_and_flags():
     assert both["run"].dtype == np.int16
     assert both["p_agree"].dtype == np.float32
     assert both["model"].dtype == object
-    assert both["status"].attrs["flag_meanings"].startswith("not_asked pending")
+    assert both["status"].attrs["flag_meanings"].startswith("not_asked not_chosen pending")
     assert both["chat"].values.tolist() == [1, 0]
 
 

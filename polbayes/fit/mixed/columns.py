@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, to_frame
+from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STANCE, to_frame
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, unknown
 from polbayes.fit.mixed.spec import MixedSpec
@@ -40,7 +40,7 @@ def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.Dat
     sources = set(_SOURCES.get(spec.response, (spec.response,)))
     numeric = {str(n) for n, v in data.data_vars.items() if v.dtype.kind in "iuf"} - {"status"}
     frame = to_frame(data, sorted(({*needed(spec), *sources} & numeric) | {"status"}))
-    frame = frame[frame["status"] != NOT_ASKED]
+    frame = frame[frame["status"] >= ASKED]
     if spec.table is not None:
         frame = _join_table(frame, Path(spec.table).expanduser())
     frame = _with_features(frame, {*needed(spec), *sources}, spec)

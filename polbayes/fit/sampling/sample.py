@@ -17,7 +17,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
 
-BACKENDS = ("nutpie", "pymc", "advi")
+BACKENDS = ("nutpie", "pymc", "laplace", "advi")
 
 Drawn: TypeAlias = tuple[xr.Dataset, xr.Dataset]  # posterior and statistics: see `sample`
 
@@ -34,7 +34,7 @@ def check_sampler(config: SamplerConfig) -> None:
 
 
 def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
-    """Sample the posterior with NUTS, or approximate it if the backend is ``advi``.
+    """Sample the posterior with NUTS, or approximate it (``laplace``, ``advi``).
 
     Returns the posterior and the sampler's statistics, with dimensions ``chain, draw`` first
     and without warm-up draws.
@@ -43,6 +43,10 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
         from polbayes.fit.sampling.approximate import approximate
 
         return approximate(built.model, config, seed=seed)
+    if config.backend == "laplace":
+        from polbayes.fit.sampling.laplace import laplace
+
+        return laplace(built, config, seed=seed)
     return _NUTS[config.backend](built, config, seed)
 
 

@@ -9,7 +9,8 @@ _OWN = (
     *("comparison", "study", "headline", "ranking", "issues", "reference", "populations", "dif"),
     *("decisiveness", "predictors", "coefficients", "instruments", "modes", "languages", "bias"),
     *("prefixes", "sensitivity", "flips", "consistency", "acquiescence", "variance", "precision"),
-    *("items", "validity", "diagnostics", "priors", "checks", "prompts", "model", "rerun"),
+    *("items", "validity", "adaptive", "diagnostics", "priors", "checks", "prompts", "model"),
+    "rerun",
 )
 
 SECTIONS: Registry[SectionMaker] = Registry(

@@ -8,6 +8,7 @@ from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
+from polbayes.report.sections.adaptive import warning
 
 MEASURES = {
     "agree_left": "agrees with left-leaning statements",
@@ -35,6 +36,7 @@ def acquiescence(results: Results) -> Section | None:
         )
         blocks += _latent(latent, results.level)
     if raw is not None:
+        reading += warning(results)
         blocks += _raw(raw)
     return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
 

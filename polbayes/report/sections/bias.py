@@ -24,6 +24,7 @@ from polbayes.report.numbers import interval
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
+from polbayes.report.sections.adaptive import warning
 
 
 def bias(results: Results) -> Section | None:
@@ -39,6 +40,7 @@ def bias(results: Results) -> Section | None:
         "everything gives 0.",
         *_how(posterior, classical, results.level, level),
         *_orders(results.table("theta"), posterior),
+        *warning(results),
     )
     given = {"bias_posterior": posterior, "bias": classical}
     there = {name: table for name, table in given.items() if table is not None}

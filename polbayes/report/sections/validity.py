@@ -8,6 +8,7 @@ from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
+from polbayes.report.sections.adaptive import warning
 
 
 def validity(results: Results) -> Section | None:
@@ -24,6 +25,7 @@ def validity(results: Results) -> Section | None:
         "failed, or not asked yet.",
         "The share of usable answers has no left or right. Where it is low, a model's leaning "
         "rests on the few statements that it did answer, which may not be typical.",
+        *warning(results),
     )
     blocks: list[Block] = []
     if outcomes:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from polbayes.data.dataset import NOT_ASKED, merge
+from polbayes.data.dataset import ASKED, merge
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimension_coordinates, dimensions_of, together
 from polbayes.tasks.compare.finished import FinishedRun
@@ -206,7 +206,7 @@ def _same_respondent(one: xr.Dataset, other: xr.Dataset) -> bool:
         if one[name].item() != other[name].item():
             return False
     a, b = xr.align(one, other, join="inner")
-    asked = (a["status"] != NOT_ASKED) & (b["status"] != NOT_ASKED)
+    asked = (a["status"] >= ASKED) & (b["status"] >= ASKED)
     if not bool(asked.any()):
         return True
     shared = [name for name in _ANSWERS if name in a and name in b]
@@ -255,7 +255,7 @@ def _with_dimensions(parts: Mapping[str, xr.Dataset]) -> Mapping[str, xr.Dataset
 def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
     """Return the items of a dimension that were asked, and the models that were asked."""
     part = data.isel(item=np.flatnonzero(data["dimension"].values == dimension))
-    asked = part["status"] != NOT_ASKED
+    asked = part["status"] >= ASKED
     found = set()
     for dim in ("item", "model"):
         there = asked.any([d for d in asked.dims if d != dim])
@@ -352,7 +352,7 @@ def _confounded(
 
 def _design(data: xr.Dataset) -> dict[str, set[Any]]:
     """Return what a model was asked: statements, wordings, prefixes and repetitions."""
-    asked = data["status"].transpose("item", "variant", "prefix", "run").values != NOT_ASKED
+    asked = data["status"].transpose("item", "variant", "prefix", "run").values >= ASKED
     axes = {"statements": (0,), "wordings": (0, 1), "prefixes": (2,), "repetitions": (3,)}
     dims = ("item", "variant", "prefix", "run")
     return {

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import xarray as xr
 
-from polbayes.data.dataset import NOT_ASKED
+from polbayes.data.dataset import ASKED
 from polbayes.tasks.compare.align import Aligned
 from polbayes.tasks.compare.finished import FinishedRun
 
@@ -26,7 +26,7 @@ def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
             "instruments": ", ".join(dict.fromkeys(map(str, run.responses["instrument"].values))),
             "models": run.responses.sizes["model"],
             "items": run.responses.sizes["item"],
-            "answers": int((run.responses["status"] != NOT_ASKED).sum()),
+            "answers": int((run.responses["status"] >= ASKED).sum()),
             "asked": str(run.responses.attrs.get("finished", "")),
             "verdict": str(run.stages.get("fit", {}).get("verdict", "")),
         }

@@ -13,7 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 from polbayes.config.schema import InspectConfig
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STANCE, STATUS
+from polbayes.data.dataset import ASKED, CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import check_known, unknown
 from polbayes.instrument.prompts import render, with_context
 from polbayes.respondents.questions import options_by_cell
@@ -52,7 +52,7 @@ def find(source: Source, config: InspectConfig, *, limit: int | None) -> Found:
     """Search for answers."""
     data = source.data
     wanted = _wanted(data, config)
-    found = Found(questions=int((data["status"] != NOT_ASKED).sum()))
+    found = Found(questions=int((data["status"] >= ASKED).sum()))
     for m in wanted.places["model"]:
         about = _Model(source.data, int(m))
         room = None if limit is None else limit - len(found.rows)
@@ -96,7 +96,7 @@ _KEYS = dict(zip(CELL_DIMS, ("models", "items", "variants", "prefixes", "runs"),
 
 def _asked(data: xr.Dataset, wanted: _Wanted) -> NDArray[np.bool_]:
     """Mark the cells of a model (item, variant, prefix, run) that are asked and searched for."""
-    asked = data["status"].transpose(*CELL_DIMS[1:]).values != NOT_ASKED
+    asked = data["status"].transpose(*CELL_DIMS[1:]).values >= ASKED
     chosen = np.zeros(asked.shape, dtype=bool)
     chosen[np.ix_(*(wanted.places[dim] for dim in CELL_DIMS[1:]))] = True
     return np.asarray(asked & chosen)

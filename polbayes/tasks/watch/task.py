@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polbayes.config.schema import RunConfig
-from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, read_dataset
+from polbayes.data.dataset import ASKED, CELL_DIMS, read_dataset
 from polbayes.errors import UserError
 from polbayes.probing.journal import DESIGN, journal_path, tail
 from polbayes.probing.launch.merge import shard_paths
@@ -70,7 +70,7 @@ class Watched:
 def watched(folder: Path) -> list[Watched]:
     """Return the respondents of a run in progress."""
     design = read_dataset(folder / DESIGN)
-    asked = (design["status"] != NOT_ASKED).sum(CELL_DIMS[1:])
+    asked = (design["status"] >= ASKED).sum(CELL_DIMS[1:])
     stances = design["option_stance"].values.tolist() if "option_stance" in design else []
     return [
         Watched(str(name), int(n), journal_path(folder / "journal", str(name)), tuple(stances))

@@ -1,0 +1,322 @@
+"""Adaptive probing: only the questions that tell most about where the models stand.
+
+After a start in which every model has both keys of each dimension and all prefixes, batches of
+questions are chosen by what they are expected to tell about theta, and about differences of theta
+between models, per cost (`polbayes.fit.posterior.information`). Between batches the analysis is
+fitted by its Laplace approximation. Each batch is chosen from the answers before it and the seed
+alone, so that what was not asked is missing at random (Rubin 1976) and the likelihood of what was
+asked is all that the posterior needs.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from polbayes.config.schema import ProbingConfig, SamplerConfig
+from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, NOT_CHOSEN, STANCE, STATUS
+from polbayes.data.files import write_text
+from polbayes.data.progress import say
+from polbayes.data.provenance import json_digest
+from polbayes.errors import UserError
+from polbayes.fit.posterior.information import most_informative
+from polbayes.fit.spec.cells import Cells, gather_cells
+from polbayes.fit.spec.spec import Spec
+
+# The choices, one batch a line, in a run's folder.
+CHOICES = "adaptive.jsonl"
+
+# Of a model and dimension, at least this part of the questions has either key.
+_EITHER_KEY = 0.25
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How questions are chosen."""
+
+    settings: ProbingConfig
+    spec: Spec
+    level: float  # of the intervals of theta
+    seed: int
+
+
+# Puts the pending questions of a design, and returns it with the coded answers.
+Put = Callable[[xr.Dataset], xr.Dataset]
+
+
+def check_adaptive(settings: ProbingConfig, spec: Any, models: list[str]) -> None:
+    """Refuse an unknown kind of probing, and analyses that cannot choose questions.
+
+    Raises
+    ------
+    UserError
+        Naming the key.
+    """
+    if settings.kind not in ("full", "adaptive"):
+        raise UserError(f"probing.kind: '{settings.kind}' is unknown; use full or adaptive.")
+    if settings.kind == "full":
+        return
+    if not isinstance(spec, Spec) or spec.response != "stance" or spec.misclassification:
+        raise UserError(
+            "probing.kind: adaptive chooses questions by the ideology model of stances; use an "
+            "analysis with response: stance and without misclassification."
+        )
+    for model, cost in settings.cost.items():
+        if model not in models:
+            raise UserError(f"probing.cost: there is no model '{model}' in this run.")
+        if not cost > 0:
+            raise UserError(f"probing.cost.{model}: must be above 0, not {cost}.")
+
+
+def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path) -> xr.Dataset:
+    """Choose questions in batches and put them, until theta is known or the budget is spent.
+
+    Choices are recorded before they are put: a run that was interrupted goes on with them.
+
+    Returns
+    -------
+    xarray.Dataset
+        The design in which other questions have the status `NOT_CHOSEN`, and whose attribute
+        ``adaptive`` says how questions were chosen and why that ended, as JSON.
+    """
+    settings, questions = policy.settings, _questions(design)
+    total, path = len(questions), folder / CHOICES
+    own = json_digest(questions[list(CELL_DIMS)].astype(str).to_numpy().tolist())
+    batches, widths = _recorded(path, own)
+    most = max(1, int(settings.budget * total))
+    if not batches:
+        batches = [_start(questions, max(1, round(settings.start * total)), policy.seed)]
+        _record(path, batches[0], {"design": own})
+    size, why = max(1, round(settings.batch * total)), ""
+    while True:
+        taken = np.concatenate(batches)
+        data = put(_with_chosen(design, questions, taken))
+        fitted = _fit(design, data, policy, len(batches))
+        widths.append(fitted.width)
+        say(
+            f"probe: {len(taken):,} of {total:,} questions put; the widest interval of a theta is "
+            f"{fitted.width:.2f}"
+        )
+        if settings.width is not None and fitted.width <= settings.width:
+            why = f"no interval of a theta is wider than {settings.width:g}"
+        elif len(taken) >= most:
+            why = "the budget is spent"
+        else:
+            left = min(size, most - len(taken))
+            batch = _choose(questions, taken, fitted, left, settings.cost)
+            if len(batch) == 0:
+                why = "no other question is expected to tell anything"
+            else:
+                batches.append(batch)
+                _record(path, batch, {"width": fitted.width})
+        if why:
+            break
+    about = {
+        "questions": total,
+        "put": len(taken),
+        "batches": [len(batch) for batch in batches],
+        "widths": [round(width, 4) for width in widths],
+        "level": policy.level,
+        "ended": why,
+    }
+    return _with_chosen(design, questions, taken).assign_attrs(adaptive=json.dumps(about))
+
+
+def marked(table: pd.DataFrame) -> pd.DataFrame:
+    """Say in a table of measures that questions were chosen by earlier answers, as a last note."""
+    said = "questions chosen by earlier answers"
+    if "note" not in table:
+        return table.assign(note=said)
+    notes = table["note"].fillna("").astype(str)
+    return table.assign(note=np.where(notes == "", said, notes + "; " + said))
+
+
+def _questions(design: xr.Dataset) -> pd.DataFrame:
+    """Return one row per question of a design: labels, places, dimension and keying."""
+    status = design["status"].transpose(*CELL_DIMS)
+    at = np.argwhere(status.values >= ASKED)
+    table = pd.DataFrame({f"{d}_at": at[:, k] for k, d in enumerate(CELL_DIMS)})
+    for k, d in enumerate(CELL_DIMS):
+        table[d] = design[d].values[at[:, k]]
+    keying = design["keying"].transpose("item", "variant").values
+    table["keying"] = keying[at[:, 1], at[:, 2]]
+    table["dimension"] = design["dimension"].values[at[:, 1]].astype(str)
+    return table
+
+
+def _start(questions: pd.DataFrame, size: int, seed: int) -> np.ndarray:
+    """Draw the first questions: in turn from each model, dimension, key and prefix.
+
+    At least one for every model, dimension and key, and for every model and prefix.
+    """
+    order = np.random.default_rng(seed).permutation(len(questions))
+    shuffled = questions.iloc[order]
+    by_key = shuffled.groupby(["model", "dimension", "keying"]).cumcount()
+    by_prefix = shuffled.groupby(["model", "prefix"]).cumcount()
+    must = shuffled.index[(by_key == 0) | (by_prefix == 0)]
+    ranked = shuffled.index[np.argsort((by_key + by_prefix).to_numpy(), kind="stable")]
+    rest = [n for n in ranked if n not in set(must)]
+    return np.array([*must, *rest[: max(0, size - len(must))]], dtype=int)
+
+
+def _with_chosen(design: xr.Dataset, questions: pd.DataFrame, taken: np.ndarray) -> xr.Dataset:
+    """Return a design in which only some questions are pending."""
+    status = design["status"].transpose(*CELL_DIMS)
+    values = np.where(status.values >= ASKED, NOT_CHOSEN, status.values).astype(np.int8)
+    at = questions.iloc[taken][[f"{d}_at" for d in CELL_DIMS]].to_numpy()
+    values[tuple(at.T)] = STATUS["pending"]
+    return design.assign(status=status.copy(data=values))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What a fit says about the questions of a design."""
+
+    frame: pd.DataFrame  # [cell] model, item, variant and prefix
+    expected: np.ndarray  # [draw, cell] expected answers
+    noise: np.ndarray  # [cell]
+    wanted: np.ndarray  # [draw, quantity] thetas and their differences between models
+    width: float  # of the widest interval of a theta
+
+
+def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _Fitted:
+    """Fit the analysis to the answers so far, with the cells of all questions in the model."""
+    from polbayes.fit.density import kernel
+    from polbayes.fit.density.model import build
+    from polbayes.fit.posterior.intervals import flat
+    from polbayes.fit.posterior.naming import name_posterior
+    from polbayes.fit.posterior.pointwise import draws_of
+    from polbayes.fit.sampling.imputation import with_integrated
+    from polbayes.fit.sampling.laplace import laplace
+    from polbayes.fit.spec.reduction import reduced
+    from polbayes.fit.spec.terms import bind
+
+    cells = _all_cells(design, data, policy.spec)
+    spec, _ = reduced(policy.spec, cells)
+    built = build(spec, cells, bind(spec, cells))
+    seed = policy.seed + number
+    drawn, _ = laplace(built, SamplerConfig(backend="laplace"), seed=seed)
+    drawn = with_integrated(built, drawn, seed=seed)
+    theta = flat(name_posterior(built, drawn)["theta"])  # [draw, model, dimension]
+    ends = np.quantile(theta, [(1 - policy.level) / 2, (1 + policy.level) / 2], axis=0)
+    draws, plain = draws_of(drawn), built.layout.answers.plain
+    expected, noise = [], np.zeros(len(cells.frame))
+    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
+        eta, own = kernel.forward(effects, *plain)
+        moments = spec.observation.moments(eta, own, gaps)
+        expected.append(moments.net)
+        noise = noise + moments.variance / len(draws.effects)
+    return _Fitted(
+        cells.frame,
+        np.array(expected),
+        noise,
+        _wanted(theta),
+        float((ends[1] - ends[0]).max()),
+    )
+
+
+def _wanted(theta: np.ndarray) -> np.ndarray:
+    """Return ``[draw, quantity]`` thetas ``[draw, model, dimension]`` and their differences."""
+    first, second = np.triu_indices(theta.shape[1], 1)
+    apart = theta[:, first] - theta[:, second]
+    both = (theta.reshape(len(theta), -1), apart.reshape(len(theta), -1))
+    return np.concatenate(both, axis=1)
+
+
+def _all_cells(design: xr.Dataset, data: xr.Dataset, spec: Spec) -> Cells:
+    """Return the cells of all questions of a design, with the answers to those that were put."""
+    asked = design["status"] >= ASKED
+    ready = design.assign(
+        status=design["status"].where(~asked, STATUS["ok"]).astype(np.int8),
+        stance=xr.where(asked, STANCE["neutral"], MISSING).astype(np.int8),
+    )
+    for name in data.coords:
+        if name not in ready.coords:
+            ready = ready.assign_coords({name: data[name]})
+    every, given = gather_cells(ready, spec), gather_cells(data, spec)
+    keys = list(given.frame.columns)
+    place = every.frame.reset_index().merge(given.frame.reset_index(), on=keys, how="left")
+    place = place.sort_values("index_x")["index_y"].to_numpy()
+    there = np.isfinite(place)
+    counts = np.zeros((len(every.frame), given.counts.shape[1]))
+    counts[there] = given.counts[place[there].astype(int)]
+    put = np.zeros(len(counts))
+    put[there] = given.asked[place[there].astype(int)]
+    return replace(
+        every, counts=counts, asked=put, points=given.points, notes=(), copies=given.copies
+    )
+
+
+def _choose(
+    questions: pd.DataFrame,
+    taken: np.ndarray,
+    fitted: _Fitted,
+    number: int,
+    cost: Mapping[str, float],
+) -> np.ndarray:
+    """Choose the next batch: the lowest runs of the cells that tell most."""
+    cell_keys = ["model", "item", "variant", "prefix"]
+    left = questions.drop(index=questions.index[taken])
+    left = left[left["keying"] != 0]
+    frame = fitted.frame[cell_keys].astype(str).reset_index(names="cell")
+    left = left.assign(**{k: left[k].astype(str) for k in cell_keys}, number=left.index)
+    left = left.sort_values("run_at").merge(frame, on=cell_keys, how="inner")
+    if left.empty:
+        return np.empty(0, dtype=int)
+    count = questions.iloc[taken].groupby(["model", "dimension", "keying"]).size().to_dict()
+    side = list(zip(left["model"], left["dimension"], left["keying"], strict=True))
+
+    def allowed(k: int) -> bool:
+        model, dimension, key = side[k]
+        own, other = count.get((model, dimension, key), 0), count.get((model, dimension, -key), 0)
+        return (own + 1) * _EITHER_KEY <= (other + 1) * (1 - _EITHER_KEY)
+
+    def chosen(k: int) -> None:
+        count[side[k]] = count.get(side[k], 0) + 1
+
+    cells = left["cell"].to_numpy()
+    found = most_informative(
+        fitted.expected[:, cells],
+        fitted.noise[cells],
+        fitted.wanted,
+        number=number,
+        cost=np.array([cost.get(m, 1.0) for m in left["model"]]),
+        allowed=allowed,
+        chosen=chosen,
+    )
+    return np.asarray(left["number"].to_numpy()[found], dtype=int)
+
+
+def _record(path: Path, batch: np.ndarray, about: Mapping[str, float | str]) -> None:
+    """Add a batch to the record of the choices."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"questions": batch.tolist(), **about}) + "\n")
+        file.flush()
+
+
+def _recorded(path: Path, own: str) -> tuple[list[np.ndarray], list[float]]:
+    """Return the recorded batches, and the widths before all but the first of them.
+
+    A line that was cut off is dropped. `own` identifies the questions of the design.
+    """
+    if not path.exists():
+        return [], []
+    lines, kept = path.read_text(encoding="utf-8").split("\n"), []
+    for line in lines:
+        try:
+            kept.append(json.loads(line))
+        except ValueError:
+            break
+    write_text(path, "".join(line + "\n" for line in lines[: len(kept)]))
+    if kept and kept[0].get("design") != own:
+        raise UserError(
+            f"{path}: its questions were chosen from another design; adaptive probing cannot add "
+            "to a run, so choose another run_dir."
+        )
+    batches = [np.array(one["questions"], dtype=int) for one in kept]
+    return batches, [float(one["width"]) for one in kept[1:]]
