@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
+MOST_SEARCHED = 2000
 WIDEST = 11.5
 
 
@@ -174,11 +175,11 @@ def grid(
     long: bool = False,
     id: str = "",
 ) -> Grid:
-    """Lay out a table: all rows of a searchable one, the first `MOST_ROWS` otherwise.
+    """Lay out a table: `MOST_SEARCHED` rows of a searchable one, `MOST_ROWS` otherwise.
 
     Whether it depends on the sampler's diagnostics is by default as for the CSV.
     """
-    shown = table if searchable else table.head(MOST_ROWS)
+    shown = table.head(MOST_SEARCHED if searchable else MOST_ROWS)
     rows = tuple(
         tuple(column.show(row) for column in columns) for row in shown.to_dict(orient="records")
     )

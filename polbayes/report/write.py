@@ -26,8 +26,9 @@ PAGE = "index.html"
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
 # The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
-_LARGEST_SVG = 500_000
+_LARGEST_SVG = 300_000
 _WIDEST_PIXELS = 2000
+_COLOURS = 64
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -139,7 +140,16 @@ def _save(figure: "Figure", path: Path) -> bytes:
     dots = min(_PIXELS_PER_INCH, _WIDEST_PIXELS / max(figure.get_size_inches()))
     with neutral_style():
         figure.savefig(small, format="png", dpi=dots, metadata={"Software": None})
-    return small.getvalue()
+    return _in_few_colours(small)
+
+
+def _in_few_colours(png: io.BytesIO) -> bytes:
+    """Return a PNG with a palette, a quarter of the size."""
+    from PIL import Image
+
+    few = io.BytesIO()
+    Image.open(png).convert("RGB").quantize(_COLOURS).save(few, "PNG", optimize=True)
+    return few.getvalue()
 
 
 def _swap_in(built: Path, target: Path) -> None:
