@@ -26,6 +26,7 @@ _ABOVE = "must be a positive number, not {value}."
 _POSITIVE = "must be a number above 0, not {value}."
 _FROM_ZERO = "must be a number from 0, not {value}."
 _SHARE = "must lie between 0 and 1, not {value}."
+_ORDER = "must be at least 0.5 and below 1, a probability, not {value}."
 _NUMBERS = "numbers must be at least 1, not {value}."
 _WANTED = "must be at least 1, not {value}; null takes all."
 _PART = "must be above 0 and at most 1, a part of the questions, not {value}."
@@ -601,6 +602,27 @@ class ExportConfig:
 
 
 @dataclass
+class PlanConfig:
+    """What ``task=plan`` wants of a study like a pilot run, and its limits."""
+
+    scale: str = "bias"  # of the numbers below: ``bias``, from -1 to 1, or ``theta``
+    width: float | None = number(None, gt=0, says=_ABOVE)  # of a position's interval
+    difference: float | None = number(None, gt=0, says=_ABOVE)  # of that of two models' difference
+    # Probability that two models so far apart come out in the right order.
+    order: float | None = number(None, ge=0.5, lt=1, says=_ORDER)
+    apart: float = number(0.3, gt=0, says=_ABOVE)
+    models: int | None = number(None, ge=1, says=_NUMBERS)  # None: as many as in the pilot
+    questions: int | None = number(None, ge=1, says=_NUMBERS)  # at most
+    budget: float | None = number(None, gt=0, says=_ABOVE)  # in the currency of the prices
+    # Tokens of a question and of an answer, and prices per million; None: those of the pilot.
+    tokens_input: float | None = number(None, gt=0, says=_ABOVE)
+    tokens_output: float | None = number(None, gt=0, says=_ABOVE)
+    price_input: float | None = number(None, ge=0, says=_FROM_ZERO)
+    price_output: float | None = number(None, ge=0, says=_FROM_ZERO)
+    write: str | None = None  # a file for the planned experiment
+
+
+@dataclass
 class WatchConfig:
     """How ``task=watch`` follows a running run."""
 
@@ -659,3 +681,4 @@ class RunConfig:
     inspect: InspectConfig = field(default_factory=InspectConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     export: ExportConfig = field(default_factory=ExportConfig)
+    plan: PlanConfig = field(default_factory=PlanConfig)

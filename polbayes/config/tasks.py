@@ -78,6 +78,7 @@ TASKS: Registry[Task] = Registry(
         "prior": "polbayes.tasks.pipeline:PRIOR",
         "compare_specs": "polbayes.tasks.compare_specs:TASK",
         "sensitivity": "polbayes.tasks.sensitivity:TASK",
+        "plan": "polbayes.tasks.planning:TASK",
         "compare": "polbayes.tasks.compare:TASK",
         "annotate": "polbayes.tasks.annotation:TASK",
         "train_coder": "polbayes.tasks.training:TASK",
