@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FOLDERS = ("benchmarks", "conf", "data", "docs", "models", "polbayes", "tests", "tools")
 GROUPS = {"polbayes.coder_kinds"}  # of entry points, which are named like modules
 
