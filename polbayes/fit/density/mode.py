@@ -56,6 +56,9 @@ _PRECISION = 0.25
 # the likelihood is unbounded as the residual scale goes to 0.
 _FARTHEST = 50.0
 
+# Stands for an undefined loss.
+_TOO_FAR = 1e6
+
 # Largest distance of starting points from the mode: in scales for effects, in units for
 # coefficients and in logarithms for positive numbers.
 JITTER = 0.3
@@ -332,14 +335,23 @@ def _mode(
             gradient[coefficients:inner] -= slopes[rows : layout.blocks[-1].stop]
             gradient[inner : inner + len(widths)] -= of_gaps * widths
             gradient[inner + gaps :] -= slopes[behind] * own[free]
+        if careful and not np.isfinite(value):
+            # Too long a step: the search goes back.
+            return _TOO_FAR, np.zeros(len(x))
         return value, gradient
 
-    bounds = [(-_FARTHEST, _FARTHEST)] * len(x)
+    bounds: list[tuple[float | None, float | None]] = [(-_FARTHEST, _FARTHEST)] * len(x)
     for at in _decided(layout):
         bounds[at] = (-_SHARPEST, _SHARPEST)
     for at in still:
         bounds[at] = (x[at], x[at])
-    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
+    options: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": 100}}
+    careful = False
+    found = minimize(loss, x, bounds=bounds, **options)
+    if not found.fun <= loss(x)[0]:
+        # Where every coordinate has bounds, the first step is as long as the gradient.
+        careful, bounds[bounds.index((-_FARTHEST, _FARTHEST))] = True, (None, None)
+        found = minimize(loss, x, bounds=bounds, **options)
     return np.asarray(found.x)
 
 

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.fit.density.density import Density
+from polbayes.fit.density.model import build
 from tools.calibration.__main__ import main
 from tools.calibration.breaking import BREAKS
-from tools.calibration.designs import CASES, lay_out_design, spec_of
+from tools.calibration.designs import CASES, case_named, lay_out_design, spec_of
 from tools.calibration.judge import by_group, by_quantity, flagged
 from tools.calibration.results import append, load
 from tools.calibration.sbc import (
@@ -138,3 +140,17 @@ def test_errors_to_put_in_change_what_they_say():
     np.testing.assert_allclose(moved, p.parts["steer"])
     shifted = BREAKS["steer_mean"](p).parts["steer"] - p.parts["steer"]
     assert np.ptp(shifted) < 1e-12 < shifted[0]
+
+
+def test_the_search_for_the_mode_comes_back_from_where_nothing_is_defined():
+    """In this data set its first step is so long that the likelihood is no number there."""
+    case = case_named("ideology_ratings")
+    problem = pose(spec_of(case), lay_out_design(case), case.runs)
+    _, answers = problem.simulate(np.random.default_rng([2026, 0]))
+    built = build(problem.spec, problem.with_answers(answers), problem.parts)
+    density = Density(built)
+    value, gradient = density(density.start(1))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+    # It is near the mode: better than the point where the search began.
+    assert value > density(np.zeros(len(gradient)))[0]
