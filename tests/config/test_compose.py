@@ -277,7 +277,7 @@ def test_every_key_that_changes_a_result_has_a_stage():
     unstaged = {"task", "run_dir", "stages", "specs", "runs", "modes", "answers_from", "journal"}
     unstaged |= {"give_up_after"}
     unstaged |= {"annotation", "training", "validation", "paraphrase", "ablation"}
-    unstaged |= {"launcher", "inspect", "watch", "export"}
+    unstaged |= {"launcher", "inspect", "watch", "export", "plan"}
     assert set(vars(RunConfig())) - set(STAGE_OF_KEY) == unstaged
     assert set(STAGE_OF_KEY.values()) == set(STAGES)
 
