@@ -148,6 +148,8 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-m", "build", "--wheel", "--outdir", "dist", ".")
     built = max((ROOT / "dist").glob("polbayes-*.whl"), key=lambda path: path.stat().st_mtime)
     session.install(*CONSTRAINTS, str(built))
+    # An earlier wheel of the same version would stay.
+    session.install("--force-reinstall", "--no-deps", str(built))
     with tempfile.TemporaryDirectory() as empty:
         session.chdir(empty)
         session.run("polbayes", "--help")
