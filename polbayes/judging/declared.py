@@ -60,6 +60,15 @@ def named_as_judge(name: str, config: RunConfig) -> Iterator[None]:
         raise UserError(str(error).replace(f"respondents.{name}", f"judges.{name}")) from error
 
 
+def check_judges_ready(judges: Mapping[str, RespondentConfig], config: RunConfig) -> None:
+    """Report a judge's missing key before hours of answers, not after."""
+    from polbayes.respondents import check_ready
+
+    for name, declared in judges.items():
+        with named_as_judge(name, config):
+            check_ready(name, declared)
+
+
 def self_judging(
     models: Iterable[str],
     judges: Mapping[str, RespondentConfig],

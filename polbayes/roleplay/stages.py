@@ -6,28 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-import yaml
 
 from polbayes.config.resources import find, folder
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import read_dataset, write_dataset
 from polbayes.data.progress import say
-from polbayes.data.provenance import digest, file_digest, versions
-from polbayes.errors import UserError
-from polbayes.judging.declared import named_as_judge
+from polbayes.data.provenance import file_digest
+from polbayes.judging.declared import check_judges_ready
 from polbayes.probing.journal import journal_path
 from polbayes.roleplay import texts
 from polbayes.roleplay.plan import RoleplayPlan, dry_run, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
-from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables
+from polbayes.run.judged_fit import fit_judged
+from polbayes.run.pipeline import Job, Pipeline, Stage, provenance, write_tables
 
 _Job = Job[RoleplayPlan]
 
 
 def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.probing.costs import usage_table
-    from polbayes.respondents import check_ready
     from polbayes.roleplay.dialogues import play
 
     config, started = job.plan.config, datetime.now(UTC)
@@ -35,15 +33,12 @@ def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     other = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
     paths = {name: journal_path(journals, name) for name in config.respondents}
     if "code" in config.stages:
-        # Report a judge's missing key before hours of dialogues, not after.
-        for judge, declared in job.plan.judges.items():
-            with named_as_judge(judge, config):
-                check_ready(judge, declared)
+        check_judges_ready(job.plan.judges, config)
     try:
         play(job.plan, journal_dir=journals, answers_from=other)
     finally:
         used = _usage(job.folder / "usage.csv", usage_table(paths, config.respondents))
-    data = transcripts(job.plan, journals).assign_attrs(_provenance(job, started))
+    data = transcripts(job.plan, journals).assign_attrs(provenance(job, started))
     write_dataset(data, job.folder / TRANSCRIPTS)
     counts = {name: int((data["status"] == code).sum()) for name, code in STATUS.items()}
     counts = {name: n for name, n in counts.items() if n}
@@ -65,7 +60,7 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
         paths = journals(job.plan, job.folder / JUDGES)
         used = _usage(job.folder / "usage_judges.csv", usage_table(paths, job.plan.judges))
     notes = _notes(job.plan, paths)
-    about = {**_provenance(job, started), "notes": "\n".join(notes)}
+    about = {**provenance(job, started), "notes": "\n".join(notes)}
     write_dataset(ratings.assign_attrs(about), job.folder / rated.FILE)
     outputs = [rated.FILE]
     if checks is not None:
@@ -128,29 +123,15 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
     config, ratings = job.plan.config, read_dataset(job.folder / FILE)
     check_facet_sampler(config.sampler)
-    try:
-        fit = fit_ratings(
+    return fit_judged(
+        job.folder,
+        lambda: fit_ratings(
             ratings, sampler=config.sampler, seed=config.seed, kept=job.folder / "draws.nc"
-        )
-    except UserError as error:
-        # Too little was rated; the rest can still be reported.
-        (job.folder / "posterior.nc").unlink(missing_ok=True)
-        said = f"The many-facet model is not identified: {error}"
-        say(f"fit: {said}")
-        return write_tables({}, job.folder / "estimates"), {"notes": [said]}
-    if fit.from_cache:
-        say("fit: the draws of an earlier fit are reused")
-    fit.save(job.folder / "posterior.nc")
-    tables = facet_tables(fit, level=config.measures.level)
-    tables["diagnostics"] = fit.diagnosis.table
-    for sentence in fit.diagnosis.sentences:
-        say(f"fit: {sentence}")
-    about = {
-        "verdict": fit.diagnosis.verdict,
-        "sentences": list(fit.diagnosis.sentences),
-        "notes": list(fit.notes),
-    }
-    return ["posterior.nc", *write_tables(tables, job.folder / "estimates")], about
+        ),
+        lambda fit: facet_tables(fit, level=config.measures.level),
+        model="many-facet model",
+        say_notes=False,
+    )
 
 
 def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
@@ -171,19 +152,6 @@ def _usage(path: Path, table: Any) -> dict[str, str]:
     for name, text in used.items():
         say(f"{name}: {text}")
     return used
-
-
-def _provenance(job: _Job, started: datetime) -> dict[str, Any]:
-    return {
-        "config": job.text,
-        "config_hash": digest(yaml.safe_load(job.text)),
-        "seed": job.plan.config.seed,
-        "elicitation": job.plan.config.elicitation.kind,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": "; ".join(f"{name} {number}" for name, number in versions().items()),
-        "command": job.command,
-    }
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pandas as pd
+import yaml
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
 from polbayes.data.files import write_text
+from polbayes.data.provenance import digest, versions
 from polbayes.run.manifest import Manifest
 
 P = TypeVar("P")
@@ -65,6 +68,21 @@ def pipeline_of(config: RunConfig) -> Pipeline[Any]:
     """Return the pipeline of a config: that of its elicitation, else of questionnaires."""
     kind = config.elicitation.kind
     return PIPELINES[kind if kind in PIPELINES else "questionnaire"]
+
+
+def provenance(job: Job[Any], started: datetime) -> dict[str, Any]:
+    """Return the attributes of a dataset that say how it was made; the stage ends now."""
+    config = job.plan.config
+    return {
+        "config": job.text,
+        "config_hash": digest(yaml.safe_load(job.text)),
+        "seed": config.seed,
+        "elicitation": config.elicitation.kind,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": "; ".join(f"{name} {number}" for name, number in versions().items()),
+        "command": job.command,
+    }
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:

@@ -22,7 +22,7 @@ from polbayes.data.dataset import open_responses, opened, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import detail, say
-from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.data.provenance import file_digest
 from polbayes.errors import UserError
 from polbayes.instrument.of_run import is_run
 from polbayes.instrument.prompts import prefix_file
@@ -30,7 +30,7 @@ from polbayes.probing.consolidation import consolidate
 from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import CODING, DESIGN
 from polbayes.run.manifest import Manifest, check_config, stage_keys
-from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, write_tables
+from polbayes.run.pipeline import Job, Pipeline, Stage, pipeline_of, provenance, write_tables
 from polbayes.run.plan import Plan, dry_run, plan
 
 if TYPE_CHECKING:
@@ -237,16 +237,8 @@ def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     design = job.plan.design
     if config.imported is None:
         journals, usage, design = _asked(job)
-    data = design.assign_attrs(
-        config=job.text,
-        config_hash=digest(yaml.safe_load(job.text)),
-        seed=config.seed,
-        elicitation=config.elicitation.kind if config.imported is None else "imported",
-        started=started.isoformat(timespec="seconds"),
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions="; ".join(f"{name} {number}" for name, number in versions().items()),
-        command=job.command,
-    )
+    imported = {} if config.imported is None else {"elicitation": "imported"}
+    data = design.assign_attrs(provenance(job, started) | imported)
     path = job.folder / "responses.nc"
     if config.imported is not None:
         write_dataset(data, path)

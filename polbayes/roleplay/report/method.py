@@ -1,6 +1,7 @@
 """The prompts, the requests to judges, and how to cite and rerun."""
 
-from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
+from polbayes.report.blocks import Block, Fold, Paragraph, Section, Verbatim
+from polbayes.report.sections.rerun import cite_and_rerun
 from polbayes.roleplay.report.results import SIGN, RatingsResults
 from polbayes.roleplay.rubric import Reading, request
 
@@ -29,20 +30,11 @@ def method(results: RatingsResults) -> Section:
 
 def rerun(results: RatingsResults) -> Section:
     """Show the command, the config, the versions and what to cite."""
-    reading = (
+    return cite_and_rerun(
         "The command below makes these results again from nothing. With other judges, and "
         "stages=[code,measure,fit,report], the same transcripts are judged again.",
+        command=results.command,
+        config=results.config_yaml,
+        provenance=results.provenance,
+        citing=[Paragraph(f"Please cite, besides polbayes itself: {_STUDY}")],
     )
-    entries = tuple((f"{key}:", value) for key, value in results.provenance.items())
-    blocks: list[Block] = [
-        Verbatim("Command", results.command),
-        Fold("The whole config", (Verbatim("YAML", results.config_yaml),)),
-        Fold("Versions and provenance", (Bullets(entries),)),
-        Paragraph(f"Please cite, besides polbayes itself: {_STUDY}"),
-        Paragraph(
-            "Every number of this page is also in the folder tables/, every figure in figures/ as "
-            "PNG and SVG. In the CSV files, an apostrophe or an invisible joiner (U+2060) stands "
-            "before what a spreadsheet would take for a formula."
-        ),
-    ]
-    return Section("rerun", "Cite and rerun", reading, tuple(blocks))

@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-import yaml
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import open_responses, read_dataset, write_dataset
 from polbayes.data.progress import say
-from polbayes.data.provenance import digest, file_digest, versions
-from polbayes.errors import UserError
+from polbayes.data.provenance import file_digest
 from polbayes.instrument.pairs import pairs_file
 from polbayes.instrument.prompts import prefix_file
-from polbayes.judging.declared import named_as_judge
+from polbayes.judging.declared import check_judges_ready
 from polbayes.judging.pairs import load_texts
+from polbayes.run.judged_fit import fit_judged
 from polbayes.run.pairs.plan import PairsPlan, dry_run, plan_pairs
 from polbayes.run.pairs.verdicts import FILE
-from polbayes.run.pipeline import Job, Pipeline, Stage, write_tables
+from polbayes.run.pipeline import Job, Pipeline, Stage, provenance, write_tables
 
 _Job = Job[PairsPlan]
 
@@ -29,14 +28,10 @@ def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.probing.costs import usage_in_words, write_usage
     from polbayes.probing.first_answers import Screening
     from polbayes.probing.probe import ask
-    from polbayes.respondents import check_ready
 
     config, started = job.plan.config, datetime.now(UTC)
     if "code" in config.stages:
-        # Report a judge's missing key before hours of answers, not after.
-        for judge, declared in job.plan.judges.items():
-            with named_as_judge(judge, config):
-                check_ready(judge, declared)
+        check_judges_ready(job.plan.judges, config)
     earlier = Path(config.answers_from).expanduser() / "journal" if config.answers_from else None
     try:
         journals = ask(
@@ -55,7 +50,7 @@ def _probe(job: _Job) -> tuple[list[str], dict[str, Any]]:
     finally:
         used = write_usage(job.folder, config.respondents)
     usage = {row["model"]: usage_in_words(row) for row in used.to_dict("records")}
-    data = job.plan.design.assign_attrs(_provenance(job, started))
+    data = job.plan.design.assign_attrs(provenance(job, started))
     consolidate(data, journals, None, job.folder / "responses.nc")
     return ["responses.nc"], {"usage": usage} if usage else {}
 
@@ -72,7 +67,7 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
     finally:
         used = _usage(job, journals(job.plan, job.folder / JUDGES))
     notes = _notes(job.plan)
-    about = {**_provenance(job, started), "notes": "\n".join(notes)}
+    about = {**provenance(job, started), "notes": "\n".join(notes)}
     write_dataset(data.assign_attrs(about), job.folder / FILE)
     told = _told(data)
     for judge, text in told.items():
@@ -151,52 +146,25 @@ def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.run.pairs.tables import tables
 
     config = job.plan.config
-    try:
-        fit = fit_pairs(
+    return fit_judged(
+        job.folder,
+        lambda: fit_pairs(
             read_dataset(job.folder / FILE),
             sampler=config.sampler,
             joint=config.analysis.joint,
             seed=config.seed,
             kept=job.folder / "draws.nc",
-        )
-    except UserError as error:
-        # Too little was judged; the rest can still be reported.
-        (job.folder / "posterior.nc").unlink(missing_ok=True)
-        said = f"The model of the verdicts is not identified: {error}"
-        say(f"fit: {said}")
-        return write_tables({}, job.folder / "estimates"), {"notes": [said]}
-    if fit.from_cache:
-        say("fit: the draws of an earlier fit are reused")
-    fit.save(job.folder / "posterior.nc")
-    found = tables(fit, level=config.analysis.level, rope=config.analysis.rope)
-    found["diagnostics"] = fit.diagnosis.table
-    for sentence in (*fit.notes, *fit.diagnosis.sentences):
-        say(f"fit: {sentence}")
-    about = {
-        "verdict": fit.diagnosis.verdict,
-        "sentences": list(fit.diagnosis.sentences),
-        "notes": list(fit.notes),
-    }
-    return ["posterior.nc", *write_tables(found, job.folder / "estimates")], about
+        ),
+        lambda fit: tables(fit, level=config.analysis.level, rope=config.analysis.rope),
+        model="model of the verdicts",
+        say_notes=True,
+    )
 
 
 def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
     from polbayes.run.pairs.report.write import write_pairs_report
 
     return write_pairs_report(job), {}
-
-
-def _provenance(job: _Job, started: datetime) -> dict[str, Any]:
-    return {
-        "config": job.text,
-        "config_hash": digest(yaml.safe_load(job.text)),
-        "seed": job.plan.config.seed,
-        "elicitation": job.plan.config.elicitation.kind,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": "; ".join(f"{name} {number}" for name, number in versions().items()),
-        "command": job.command,
-    }
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:

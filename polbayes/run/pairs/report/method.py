@@ -2,6 +2,7 @@
 
 from polbayes.judging.pairs import Answered, pair_request, rating_request
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Section, Verbatim
+from polbayes.report.sections.rerun import cite_and_rerun
 from polbayes.run.pairs import model
 from polbayes.run.pairs.report.results import PairsResults
 
@@ -40,20 +41,11 @@ def method(results: PairsResults) -> Section:
 
 def rerun(results: PairsResults) -> Section:
     """Show the command, the config, the versions and what to cite."""
-    reading = (
+    return cite_and_rerun(
         "The command below makes these results again from nothing. With other judges, and "
         "stages=[code,measure,fit,report], the same answers are judged again.",
+        command=results.command,
+        config=results.config_yaml,
+        provenance=results.provenance,
+        citing=[Paragraph(f"Please cite, besides polbayes itself: {_STUDY}")],
     )
-    entries = tuple((f"{key}:", value) for key, value in results.provenance.items())
-    blocks: list[Block] = [
-        Verbatim("Command", results.command),
-        Fold("The whole config", (Verbatim("YAML", results.config_yaml),)),
-        Fold("Versions and provenance", (Bullets(entries),)),
-        Paragraph(f"Please cite, besides polbayes itself: {_STUDY}"),
-        Paragraph(
-            "Every number of this page is also in the folder tables/, every figure in figures/ as "
-            "PNG and SVG. In the CSV files, an apostrophe or an invisible joiner (U+2060) stands "
-            "before what a spreadsheet would take for a formula."
-        ),
-    ]
-    return Section("rerun", "Cite and rerun", reading, tuple(blocks))
