@@ -8,7 +8,7 @@ import xarray as xr
 from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.instrument.questionnaires import Instrument, Item, Variant, load_instrument
 
 
 def is_run(name: str) -> bool:
@@ -64,3 +64,8 @@ def _item(data: xr.Dataset, row: int) -> Item:
         weights=weights,
         **about,
     )
+
+
+def instrument_named(name: str) -> Instrument:
+    """Load an instrument by name, file or the folder of a run that asked it."""
+    return instrument_of_run(Path(name).expanduser()) if is_run(name) else load_instrument(name)

@@ -188,7 +188,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     """Fit the analysis to the answers so far, with the cells of all questions in the model."""
     from polbayes.fit.density import kernel
     from polbayes.fit.density.model import build
-    from polbayes.fit.posterior.intervals import flat
+    from polbayes.fit.posterior.intervals import flat, tails
     from polbayes.fit.posterior.naming import name_posterior
     from polbayes.fit.posterior.pointwise import draws_of
     from polbayes.fit.sampling.imputation import with_integrated
@@ -203,7 +203,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     drawn, _ = laplace(built, SamplerConfig(backend="laplace"), seed=seed)
     drawn = with_integrated(built, drawn, seed=seed)
     theta = flat(name_posterior(built, drawn)["theta"])  # [draw, model, dimension]
-    ends = np.quantile(theta, [(1 - policy.level) / 2, (1 + policy.level) / 2], axis=0)
+    ends = np.quantile(theta, tails(policy.level), axis=0)
     draws, plain = draws_of(drawn), built.layout.answers.plain
     expected, noise = [], np.zeros(len(cells.frame))
     for effects, gaps in zip(draws.effects, draws.gaps, strict=True):

@@ -13,7 +13,7 @@ from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STATUS, open_respon
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.of_run import instrument_of_run, is_run
+from polbayes.instrument.of_run import instrument_named
 from polbayes.instrument.prompts import (
     Lexicon,
     Prefix,
@@ -23,7 +23,7 @@ from polbayes.instrument.prompts import (
     load_prefixes,
     load_template,
 )
-from polbayes.instrument.questionnaires import Instrument, load_instrument
+from polbayes.instrument.questionnaires import Instrument
 from polbayes.instrument.wordings import with_wordings
 from polbayes.probing.journal import CODING
 
@@ -56,7 +56,7 @@ def plan(config: RunConfig) -> Plan:
 
     check_launcher(config.launcher)
     _check_batches(config)
-    instruments = with_wordings([_instrument(n) for n in config.instruments], config.wordings)
+    instruments = with_wordings([instrument_named(n) for n in config.instruments], config.wordings)
     imported = config.imported is not None
     prefixes = () if imported else load_prefixes(config.prefixes.file, config.prefixes.only)
     template = load_template(config.elicitation.template)
@@ -101,12 +101,6 @@ def _check_batches(config: RunConfig) -> None:
                 f"respondents.{name}.api.batch: a batch service answers in parallel by itself; use "
                 "launcher=local."
             )
-
-
-def _instrument(name: str) -> Instrument:
-    """Load an instrument by name, file or the folder of a run that asked it."""
-    folder = Path(name).expanduser()
-    return instrument_of_run(folder) if is_run(name) else load_instrument(name)
 
 
 def _lexicon(elicitation: ElicitationConfig) -> Lexicon | None:

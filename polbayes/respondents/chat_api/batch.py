@@ -152,8 +152,7 @@ class BatchRespondent(ChatApiRespondent):
     def _outcome(
         self, asked: Asked, reply: Reply | Failure, used: Usage, lexicon: Lexicon | None
     ) -> Outcome:
-        answered = isinstance(reply, Reply) and not reply.declined
-        if answered and lexicon is not None and not getattr(reply, "positions", None):
+        if isinstance(reply, Reply) and lexicon is not None and not reply.tells_masses:
             reply = Failure(Kind.PASSING, "the reply has no log probabilities", billed=True)
         if isinstance(reply, Failure) and reply.refused:
             # Another question of the batch may have taught it already.

@@ -154,16 +154,15 @@ class _Anthropic:
 
 async def _lines(lines: AsyncIterator[str]) -> AsyncIterator[Mapping[str, Any]]:
     """Read JSON lines; one that is none is no reply to any request."""
-    async with aclosing(lines) as open_lines:  # type: ignore[type-var]
-        async for line in open_lines:
-            if len(line) > _MOST_LINE:
-                continue
-            try:
-                found = json.loads(line) if line.strip() else None
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict):
-                yield found
+    async for line in lines:
+        if len(line) > _MOST_LINE:
+            continue
+        try:
+            found = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
 
 
 def _read(status: Any, body: Any, secret: str | None) -> Reply | Failure:

@@ -42,6 +42,11 @@ class Reply:
     thought_tokens: int | None = None
     unopened: bool = False
 
+    @property
+    def tells_masses(self) -> bool:
+        """Whether the masses of options can be told: from log probabilities, or as declined."""
+        return self.declined or bool(self.positions)
+
 
 def read_reply(body: str) -> Reply:
     """Read the body of a reply."""

@@ -139,7 +139,7 @@ class Server:
                 async with asyncio.timeout(self._api.timeout):
                     text = await self._sent(body)
                 reply = read_reply(text)
-                if listed and not (reply.declined or reply.positions):
+                if listed and not reply.tells_masses:
                     raise UnreadableReplyError("the reply has no log probabilities")
             except Exception as error:
                 # Errors of the client or the server must cost only this attempt.

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit
 
+from polbayes.fit.posterior.intervals import tails
 from polbayes.fit.posterior.verdicts import decide
 from polbayes.judging.pairs import RATINGS, SCALE
 from polbayes.run.pairs.design import design_table
@@ -74,7 +75,7 @@ def _with_mean(values: xr.DataArray) -> xr.DataArray:
 
 def interval(values: np.ndarray, level: float) -> dict[str, float]:
     """Return the mean of draws, and the bounds of the central interval."""
-    lower, upper = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    lower, upper = np.quantile(values, tails(level))
     return {"estimate": float(np.mean(values)), "lower": float(lower), "upper": float(upper)}
 
 

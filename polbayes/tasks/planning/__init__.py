@@ -1,17 +1,12 @@
 """Planning of a study from a finished pilot run."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from polbayes.config.tasks import Answer, Call, Task
 
 
 def _do(call: Call) -> Answer:
     from polbayes.tasks.planning.task import plan
 
-    text, facts = plan(call.config)
-    found: Mapping[str, Any] = facts
-    return Answer(text, found)
+    return plan(call.config)
 
 
 TASK = Task(

@@ -1,6 +1,6 @@
 """The experiment file of a planned study: the pilot's, with other numbers of questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +72,8 @@ def _parsed(overrides: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
             inner = values
             for part in above:
                 inner = inner.setdefault(part, {})
-            inner[last] = _plain(one.value())
+            inner[last] = one.value()
     return defaults, values
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of Hydra's grammar as YAML has it."""
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(one) for key, one in value.items()}
-    return str(value) if type(value).__name__ == "QuotedString" else value
 
 
 def balanced_items(about: pd.DataFrame, number: int, *, seed: int) -> list[str]:

@@ -11,12 +11,13 @@ import xarray as xr
 import yaml
 
 from polbayes.config.schema import PlanConfig, RunConfig
+from polbayes.config.tasks import Answer
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import replacing, write_text
 from polbayes.errors import UserError, check_known
 from polbayes.fit.posterior.measurement_design import TOTAL
+from polbayes.instrument.of_run import instrument_named
 from polbayes.instrument.prompts import load_prefixes
-from polbayes.instrument.questionnaires import load_instrument
 from polbayes.report.assemble import read_table
 from polbayes.report.figures.planning import plot_plan
 from polbayes.report.numbers import count
@@ -28,8 +29,8 @@ _FOLDER = "plan"
 _WORDS = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "run"}
 
 
-def plan(config: RunConfig) -> tuple[str, Mapping[str, Any]]:
-    """Plan a study from the run in ``run_dir``; return the answer in words and as values."""
+def plan(config: RunConfig) -> Answer:
+    """Plan a study from the run in ``run_dir``."""
     wanted, pilot = config.plan, Path(config.run_dir).expanduser()
     check_known("scale", wanted.scale, known=("bias", "theta"), where="plan.scale")
     if wanted.width is None and wanted.difference is None and wanted.order is None:
@@ -37,8 +38,9 @@ def plan(config: RunConfig) -> tuple[str, Mapping[str, Any]]:
             "plan: nothing is wanted; give plan.width=0.4 (of the interval of a position), "
             "plan.difference=0.4 (of two models) or plan.order=0.9 (probability of their order)."
         )
-    table, own = _pilot(pilot)
-    data, about = open_responses(pilot), _items(pilot, own)
+    table, own, verdict = _pilot(pilot)
+    data = open_responses(pilot)
+    about = _items(own, data)
     prices = _prices(pilot, own, wanted, data.sizes["model"])
     if wanted.budget is not None and np.isnan([price.money for price in prices]).any():
         raise UserError(
@@ -51,8 +53,8 @@ def plan(config: RunConfig) -> tuple[str, Mapping[str, Any]]:
     available = {"items": fewest} | {name: len(labels[name]) for name in labels}
     found = designs(table, wanted, available=available, prices=prices)
     best = chosen(found)
-    lines = _lines(found, best, wanted, str(table["level"].iloc[0]))
-    if Manifest(pilot).stages["fit"]["verdict"] == "bad":
+    lines = _lines(found, best, wanted, float(table["level"].iloc[0]))
+    if verdict == "bad":
         lines.insert(0, "Do not use this: the draws of the pilot's sampler failed the checks.")
     folder = pilot / _FOLDER
     write_text(folder / "plan.csv", found.to_csv(index=False))
@@ -62,11 +64,11 @@ def plan(config: RunConfig) -> tuple[str, Mapping[str, Any]]:
         own_best = chosen(found, there=True)
         lines.append(_write(Path(wanted.write).expanduser(), pilot, own, about, labels, own_best))
     facts = {"wanted": asdict(wanted), "design": None if best is None else _facts(best)}
-    return "\n".join(lines), facts
+    return Answer("\n".join(lines), facts)
 
 
-def _pilot(pilot: Path) -> tuple[pd.DataFrame, RunConfig]:
-    """Return the D-study of a finished run, and its config."""
+def _pilot(pilot: Path) -> tuple[pd.DataFrame, RunConfig, str]:
+    """Return the D-study of a finished run, its config, and the verdict on its draws."""
     manifest, path = Manifest(pilot), pilot / "estimates" / "d_study.csv"
     if "fit" not in manifest.stages:
         raise UserError(
@@ -80,18 +82,17 @@ def _pilot(pilot: Path) -> tuple[pd.DataFrame, RunConfig]:
             "analysis with leanings; make a pilot with analysis=ideology."
         )
     # The mean over dimensions has no statements of its own.
-    return table[table["dimension"] != TOTAL], own
+    return table[table["dimension"] != TOTAL], own, str(manifest.stages["fit"]["verdict"])
 
 
-def _items(pilot: Path, own: RunConfig) -> pd.DataFrame:
+def _items(own: RunConfig, data: xr.Dataset) -> pd.DataFrame:
     """Return the items that can be asked: those of the instruments, or of an imported table."""
     rows = [
         {"item": item.item, "dimension": item.dimension, "direction": item.direction}
         for name in own.instruments
-        for item in load_instrument(name).items
+        for item in instrument_named(name).items
     ]
     if not rows:
-        data = open_responses(pilot)
         columns = {name: data[name].values for name in ("item", "dimension", "direction")}
         rows = pd.DataFrame(columns).to_dict("records")
     about = pd.DataFrame(rows)
@@ -136,10 +137,10 @@ def _price(own: RunConfig, wanted: PlanConfig, row: Mapping[str, Any]) -> Price:
 
 
 def _lines(
-    found: pd.DataFrame, best: pd.Series | None, wanted: PlanConfig, level: str
+    found: pd.DataFrame, best: pd.Series | None, wanted: PlanConfig, level: float
 ) -> list[str]:
     """Say what is wanted, and which design reaches it."""
-    lines = [f"Wanted: {_wanted(wanted, float(level))}."]
+    lines = [f"Wanted: {_wanted(wanted, level)}."]
     if best is not None:
         lines.append(f"The cheapest design: {_in_words(best)}.")
         if not best["surely"]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from polbayes.config.schema import PlanConfig
 from polbayes.errors import UserError
 from polbayes.tasks.planning.designs import Price, chosen, designs, nearest
 from polbayes.tasks.planning.experiment import balanced_items
+from polbayes.tasks.planning.task import _items
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -136,6 +138,12 @@ def pilot(tmp_path_factory):
         seed=3,
     )
     return folder
+
+
+def test_the_statements_of_a_run_are_those_that_it_asked(pilot):
+    config = replace(pb.open(pilot).config, instruments=[str(pilot)])
+    about = _items(config, pb.open(pilot).responses)
+    assert about["item"].tolist() == ["wvs-01", "wvs-02", "wvs-14", "wvs-15"]
 
 
 def run(pilot, *more):
