@@ -65,6 +65,14 @@ class Case:
 # step-like likelihoods, and take long to fit. A prior with fewer of them reveals errors as well.
 _WAVERING = {"decisiveness": {"Intercept": "Normal(0.5, 0.5)", "model": {"sd": "Constant(0.5)"}}}
 _WAVERING_ALONE = {"decisiveness": {"Intercept": "Normal(0.5, 0.7)"}}
+# Under the shipped prior many probabilities are closer to 0 or 1 than floating point can represent,
+# so that the fit does not see what was drawn. Under these hardly any are.
+_REPRESENTABLE = {
+    "decisiveness": {"Intercept": "Normal(0, 0.5)", "model": {"sd": "HalfNormal(0.3)"}}
+}
+_LESS_DECIDED = {
+    "decisiveness": {"Intercept": "Normal(-0.7, 0.3)", "model": {"sd": "HalfNormal(0.2)"}}
+}
 
 CASES: Mapping[str, Case] = {
     "ideology": Case("ideology", priors=_WAVERING),
@@ -81,6 +89,9 @@ CASES: Mapping[str, Case] = {
         priors=_WAVERING,
     ),
     "ideology_probabilities": Case("ideology_probabilities", wordings=4, prefixes=1, runs=1),
+    "probabilities_inside": Case(
+        "ideology_probabilities", wordings=4, prefixes=1, runs=1, priors=_REPRESENTABLE
+    ),
     "ideology_probabilities_one_model": Case(
         "ideology_probabilities_one_model", models=1, wordings=4, prefixes=1, runs=1
     ),
@@ -93,6 +104,7 @@ CASES: Mapping[str, Case] = {
             "validity_sigma": "~ 1 + (1 | model)",
             "discrimination": None,
         },
+        priors=_REPRESENTABLE,
     ),
     "ideology_ratings": Case("ideology_ratings", wordings=1, runs=2, priors=_WAVERING),
     "ideology_instruments": Case(
@@ -105,8 +117,10 @@ CASES: Mapping[str, Case] = {
         runs=1,
         family="beta",
         parts={"sigma": None, "phi": "~ 1 + (1 | model)", "discrimination": None},
-        # With less precision some answers are closer to 1 than floating point can represent.
-        priors={"phi": {"Intercept": "Normal(3.5, 0.5)", "model": {"sd": "HalfNormal(0.2)"}}},
+        priors={
+            "phi": {"Intercept": "Normal(3.5, 0.5)", "model": {"sd": "HalfNormal(0.2)"}},
+            **_LESS_DECIDED,
+        },
     ),
     "bernoulli": Case(
         "ideology_one_model",
