@@ -12,7 +12,8 @@ import xarray as xr
 
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
-from polbayes.instrument.dimensions import Dimension, dimensions_of
+from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents.questions import options_by_cell
@@ -39,18 +40,17 @@ def statements(data: xr.Dataset) -> pd.DataFrame:
     keying = _grid(data, "keying")
     at = np.nonzero(grids["statement"] != "")
     table = pd.DataFrame({name: values[at] for name, values in grids.items()}).astype(str)
-    known = {one.dimension: one for one in dimensions_of(data)}
+    known = {one.dimension: poles_of([one]) for one in dimensions_of(data)}
     sides = zip(table["dimension"], keying[at], strict=True)
     table["agreeing_is"] = [_side(known.get(name), side) for name, side in sides]
     return table[columns]
 
 
-def _side(dimension: Dimension | None, keying: object) -> str:
+def _side(poles: Poles | None, keying: object) -> str:
     """Return the pole that agreeing leans to."""
-    if dimension is None or keying not in (-1, 1):
+    if poles is None or keying not in (-1, 1):
         return "not scored" if keying == 0 else ""
-    pole = dimension.negative if keying == -1 else dimension.positive
-    return f"{pole}-leaning" if dimension.political else f"towards {pole}"
+    return (poles.negative if keying == -1 else poles.positive).leaning
 
 
 def _grid(data: xr.Dataset, name: str) -> np.ndarray:

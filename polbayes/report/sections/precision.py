@@ -63,7 +63,7 @@ def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
         "error says the same in units of the leaning.",
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
-        "each would bring. Planned studies have as many statements of the left as of the right.",
+        "each would bring. Planned studies have as many statements of one side as of the other.",
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import xarray as xr
 
@@ -27,7 +26,10 @@ class PairsResults(Reported):
     way: str  # of giving verdicts
     rope: float = 0.1
 
-    kicker: ClassVar[str] = "Even-handedness of language models"
+    @property
+    def kicker(self) -> str:
+        """What the page is about, above its title."""
+        return "Even-handedness of language models"
 
     @property
     def facts(self) -> Mapping[str, str]:
