@@ -25,6 +25,8 @@ class PairsResults(Reported):
     responses: xr.Dataset
     way: str  # of giving verdicts
     rope: float = 0.1
+    # What the checks of the sampler said of the run that the positions are of; empty if unknown.
+    positions_verdict: str = ""
 
     @property
     def kicker(self) -> str:
