@@ -51,7 +51,9 @@ def poles_of(dimensions: Iterable[Dimension]) -> Poles:
     dimension has its own.
     """
     own = {
-        one.dimension: POLITICAL if one.political else Poles(*map(_named, one.poles))
+        one.dimension: POLITICAL
+        if one.political
+        else Poles(_named(one.negative), _named(one.positive))
         for one in dimensions
     }
     first, *others = own.values()
@@ -68,4 +70,4 @@ def _named(word: str, noun: str = "") -> Pole:
 
 
 POLITICAL = Poles(_side("left"), _side("right"))
-_SIGNS = Poles(*(_named(word, f"the {word} pole") for word in ("negative", "positive")))
+_SIGNS = Poles(_named("negative", "the negative pole"), _named("positive", "the positive pole"))
