@@ -224,7 +224,7 @@ def test_statements_all_keyed_one_way_are_refused(coded, bound):
     theta = {"theta": "~ 0 + dimension"}
     text = refused(bound, data, {**theta, "acquiescence": "~ 1", "wording": "~ (1 | prefix)"})
     assert "every statement is keyed to the positive pole" in text
-    assert "leaning right" in text
+    assert "told from leaning to it" in text
     assert "leave out acquiescence and wording" in text
     bound(theta, data)  # without acquiescence there is nothing to be told apart
 
