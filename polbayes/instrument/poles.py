@@ -24,14 +24,15 @@ class Pole:
 
 @dataclass(frozen=True)
 class Poles:
-    """Words for both ends of a run, and for those of its dimensions where they differ."""
+    """Words for both ends of a run, or of one of its dimensions, which then has a label."""
 
     negative: Pole
     positive: Pole
+    label: str = field(default="", compare=False)
     own: Mapping[str, "Poles"] = field(default_factory=dict, compare=False)
 
     def on(self, dimension: str) -> "Poles":
-        """Return the words for one dimension; those for all where it has none of its own."""
+        """Return the words for one dimension; for what is none, those of the run."""
         return self.own.get(dimension, self)
 
     def header(self, name: str) -> str:
@@ -50,14 +51,16 @@ def poles_of(dimensions: Iterable[Dimension]) -> Poles:
     Where they do not, the ends of the run are the negative and the positive pole, and each
     dimension has its own.
     """
-    own = {
-        one.dimension: POLITICAL
-        if one.political
-        else Poles(_named(one.negative), _named(one.positive))
-        for one in dimensions
-    }
+    own = {one.dimension: _of_one(one) for one in dimensions}
     first, *others = own.values()
-    return replace(_SIGNS, own=own) if any(other != first for other in others) else first
+    shared = replace(first, label="")
+    return replace(_SIGNS if any(other != first for other in others) else shared, own=own)
+
+
+def _of_one(one: Dimension) -> Poles:
+    if one.political:
+        return replace(POLITICAL, label=one.label)
+    return Poles(_named(one.negative), _named(one.positive), one.label)
 
 
 def _side(word: str) -> Pole:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 import xarray as xr
 
-from polbayes.instrument.dimensions import Dimension, dimensions_of
+from polbayes.instrument.dimensions import Dimension, dimensions_of, named
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.measures.registry import MEASURES
 from polbayes.report.asked import size
@@ -207,6 +207,10 @@ class Results(Reported):
     def poles(self) -> Poles:
         """Words for the two ends of the dimensions."""
         return poles_of(self.dimensions)
+
+    def about(self, dimension: str) -> str:
+        """Return what questions of a dimension are about, as an adjective in a sentence."""
+        return named(self.dimensions, dimension).label.lower()
 
     @property
     def unlinked(self) -> bool:

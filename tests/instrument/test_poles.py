@@ -47,6 +47,7 @@ def test_dimensions_with_different_poles_have_their_own_and_the_run_has_signs(ot
     assert poles.on("care") == poles_of([CARE])
     assert poles.on(other.dimension) == poles_of([other])
     assert poles.on("total") == poles
+    assert (poles.on("care").label, poles.label) == ("Care", "")
 
 
 def test_poles_that_are_called_by_their_sign_are_named():

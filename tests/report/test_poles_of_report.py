@@ -193,6 +193,8 @@ def test_dimensions_with_different_poles_have_their_own_where_one_is_meant(
     ):
         assert words in whole, words
     assert "Leaning (negative" not in whole
+    # Headings have the labels of the dimensions, not their ids.
+    assert re.findall(r".*\bCultural\b.*", whole) == []
     lines = answer_lines(results)
     assert lines[0].startswith("Lean, from −1 (negative) to 1 (positive), with 90% intervals")
     assert any(line.startswith("alpha") and "equality" in line for line in lines)

@@ -23,7 +23,9 @@ def plot_bias(
         for axes, dimension in zip(grid, dimensions, strict=True):
             style.rule(axes, 0.0)
             _draw(axes, posterior, classical, dimension, models)
-            axes.set(title=style.in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
+            axes.set(
+                title=style.heading(dimension, poles).replace(" together", ""), xlim=(-1.03, 1.03)
+            )
             style.faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
             style.poles(axes, poles.on(dimension))

@@ -40,7 +40,7 @@ def plot_leaning_forest(theta: pd.DataFrame, poles: Poles = POLITICAL) -> Figure
     """Draw the latent leanings with intervals, the most negative at the top of each panel."""
     panels = [
         Panel(
-            style.in_full(dimension),
+            style.heading(dimension, poles),
             ascending(theta[theta["dimension"] == dimension]),
             style.COLOUR.get(dimension, style.INK),
             style.MARKER.get(dimension, "o"),
@@ -73,7 +73,7 @@ def plot_drift(drift: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
     """Draw the differences of theta between snapshots with their intervals."""
     panels = _coloured(
         (
-            f"Drift on {dimension} questions",
+            f"Drift on {(poles.on(dimension).label or dimension).lower()} questions",
             rows.assign(model=rows["before"] + " → " + rows["after"]),
         )
         for dimension, rows in drift.groupby("dimension", sort=False)

@@ -50,7 +50,7 @@ def plot_items(
                 )
             _name_ends(line[0], poles.on(dimension))
             _name_items(line[0], rows, statements)
-            line[0].set_title(f"{style.in_full(dimension)}: location")
+            line[0].set_title(f"{style.heading(dimension, poles)}: location")
             if len(quantities) > 1:
                 line[1].set_title("Discrimination")
                 line[1].set_yticks(range(len(rows)), [""] * len(rows))

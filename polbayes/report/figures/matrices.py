@@ -15,7 +15,7 @@ from polbayes.report.figures.style import (
     WIDTH,
     dimensions_of,
     drawing,
-    in_full,
+    heading,
     labels,
 )
 
@@ -41,7 +41,6 @@ def _plot_matrices(
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (dimension, matrix) in zip(grid.flat, matrices.items(), strict=True):
             draw_heat(axes, matrix, palette=palette, limits=limits, write=write)
-            axes.set_title(in_full(dimension))
             dress(axes, dimension)
     return figure
 
@@ -65,6 +64,7 @@ def plot_ranks(
 
 
 def _name_ranks(axes: Axes, dimension: str, *, poles: Poles) -> None:
+    axes.set_title(heading(dimension, poles))
     first = labels([poles.on(dimension).negative.towards])[0]
     axes.set_xlabel(f"rank (1 = furthest {first}), probability in %")
 
@@ -105,6 +105,7 @@ def plot_pairwise(
 
 
 def _name_pairs(axes: Axes, dimension: str, *, poles: Poles) -> None:
+    axes.set_title(heading(dimension, poles))
     where = labels([poles.on(dimension).negative.of])[0]
     axes.set_xlabel(f"… {where} this one, probability in %")
     axes.set_ylabel("this model is …")

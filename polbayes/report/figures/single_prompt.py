@@ -35,7 +35,7 @@ def plot_single_prompt(
             style.rule(axes, 0.0)
             own, whole = (table[table["dimension"] == name] for table in (studies, posterior))
             _draw(axes, own, whole, style.COLOUR.get(name, style.INK))
-            axes.set_title(style.in_full(name))
+            axes.set_title(style.heading(name, poles))
             axes.set_xlim(-1.03, 1.03)
             style.poles(axes, poles.on(name))
             axes.tick_params(axis="x", labelbottom=True)

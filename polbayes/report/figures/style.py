@@ -195,10 +195,15 @@ def poles(axes: Axes, of: Poles) -> None:
 
 
 def in_full(dimension: str) -> str:
-    """Return the heading of a dimension."""
+    """Return a name as a heading."""
     known = {"": "Not scored", "total": "All dimensions together"}
     text = known.get(dimension, label(dimension.replace("_", " "), 40))
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def heading(dimension: str, of: Poles) -> str:
+    """Return the heading of a dimension, its label where it has one."""
+    return in_full(of.on(dimension).label or dimension)
 
 
 def dimensions_of(values: Sequence[str]) -> list[str]:

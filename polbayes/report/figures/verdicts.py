@@ -35,7 +35,7 @@ def _panel(dimension: str, rows: list[Row], poles: Poles) -> Panel:
         columns=["model", "estimate", "lower", "upper"],
     )
     colour, marker = style.COLOUR.get(dimension, style.INK), style.MARKER.get(dimension, "o")
-    return Panel(style.in_full(dimension), table, colour, marker, poles)
+    return Panel(style.heading(dimension, poles), table, colour, marker, poles)
 
 
 def _dress(axes: Axes, *, rope: float) -> None:

@@ -42,7 +42,7 @@ def bias(results: Results) -> Section | None:
         "sides count equally, so that agreeing with "
         "everything gives 0.",
         *_how(posterior, classical, (results.level, level), low),
-        *_orders(results.table("theta"), posterior),
+        *_orders(results),
         *warning(results),
     )
     given = {"bias_posterior": posterior, "bias": classical}
@@ -103,8 +103,9 @@ def _how(
     return out
 
 
-def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
+def _orders(results: Results) -> list[str]:
     """Explain an order of models that differs from that of their leanings."""
+    theta, bias = results.table("theta"), results.table("bias_posterior")
     if theta is None or bias is None:
         return []
     orders = [
@@ -114,7 +115,11 @@ def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
         }
         for table in (theta, bias)
     ]
-    other = [name for name, names in orders[0].items() if names != orders[1].get(name, names)]
+    other = [
+        results.about(name)
+        for name, names in orders[0].items()
+        if names != orders[1].get(name, names)
+    ]
     if not other:
         return []
     return [

@@ -97,9 +97,9 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
 
 def _moved(row: Mapping[str, Any], results: Results) -> str:
     """Describe how a model has moved on one dimension."""
-    poles = results.poles.on(str(row["dimension"]))
-    moved = standing(verdict_of(row), results.level, "before", poles)
-    return f"on {row['dimension']} questions {moved}"
+    name = str(row["dimension"])
+    moved = standing(verdict_of(row), results.level, "before", results.poles.on(name))
+    return f"on {results.about(name)} questions {moved}"
 
 
 def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:

@@ -60,7 +60,7 @@ def _each(dimensions: Sequence[Dimension], poles: Poles) -> str:
         f"{poles.on(d.dimension).negative.word} and {poles.on(d.dimension).positive.word} on "
         f"{d.label.lower()} questions"
         for d in dimensions
-        if d.dimension in poles.own
+        if poles.on(d.dimension) != poles
     ]
     return f" The negative and the positive pole are {listed(named, most=20)}." if named else ""
 

@@ -88,7 +88,11 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
     entries = []
     for dimension in dict.fromkeys(designs["dimension"]):
         rows = designs[designs["dimension"] == dimension]
-        name = "All questions" if dimension == "total" else f"{dimension.capitalize()} questions"
+        name = (
+            "All questions"
+            if dimension == "total"
+            else f"{results.about(dimension).capitalize()} questions"
+        )
         entries.append((name, f"{_now(own, rows, results.level)} {_cheapest(rows)}"))
     widest = designs[designs["dimension"] == _shown(designs)]
     return [

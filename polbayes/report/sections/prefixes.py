@@ -125,7 +125,7 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
     if "dimension" in table:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
-        note = "" if dimension == "total" else f" ({dimension} questions)"
+        note = "" if dimension == "total" else f" ({results.about(str(dimension))} questions)"
     named = [show.text("dimension")] if "dimension" in table else []
     columns = [
         *show.texts("model", "prefix"),

@@ -53,7 +53,7 @@ def variance(results: Results) -> Section | None:
                 caption="Shares of the variance of single answers, with "
                 f"{results.level:.0%} intervals.",
                 alt="Bars of the shares by source; the numbers are in the table below.",
-                figure=plot_variance(every, SOURCES),
+                figure=plot_variance(every, SOURCES, poles),
             )
         )
         if results.verdict != "bad":
