@@ -118,6 +118,8 @@ class RespondentConfig:
     # model; for ``simulated`` and the planted backends ``planted:NAME``.
     checkpoint: str = ""
     revision: str | None = None
+    # What prompts with ``{model_name}`` call it; None: its name in this config.
+    called: str | None = None
     family: str = ""  # a group-level predictor
     instruct: bool | None = None  # None: as the chat template says
     # Further group-level predictors (`polbayes.instrument.covariates`).

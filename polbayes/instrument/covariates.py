@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What every model has a key of its own for; of these two a model may have none.
 OWN_KEYS = ("family", "instruct", "checkpoint", "revision")
 _OPTIONAL = ("family", "instruct")
-_BUILT_IN = (*OWN_KEYS, "template", "chat")
+_BUILT_IN = (*OWN_KEYS, "template", "chat", "called")
 _TAKEN = frozenset(
     {
         *CELL_DIMS,

@@ -34,6 +34,8 @@ class ModelInfo:
         The respondent's name, unique in the run.
     template
         The prompt template as text, with its fields.
+    called
+        What prompts call it; empty for its name.
     chat
         Whether the prompt is sent as a user's turn through the model's chat template.
     family, instruct, checkpoint, revision
@@ -53,6 +55,7 @@ class ModelInfo:
     revision: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     thinking_tokens: int = 0
+    called: str = ""
 
 
 def design(
@@ -211,7 +214,9 @@ def _of_items(chosen: Sequence[tuple[Instrument, Item]]) -> dict[str, object]:
 
 def _of_models(models: Sequence[ModelInfo]) -> dict[str, Any]:
     instruct = [MISSING if m.instruct is None else m.instruct for m in models]
+    called = {"called": [m.called for m in models]} if any(m.called for m in models) else {}
     return {
+        **called,
         "template": [m.template for m in models],
         "chat": np.array([m.chat for m in models], dtype=np.int8),
         "family": [m.family for m in models],
@@ -219,6 +224,15 @@ def _of_models(models: Sequence[ModelInfo]) -> dict[str, Any]:
         **{name: [getattr(m, name) for m in models] for name in ("checkpoint", "revision")},
         **attribute_coordinates({m.model: m.attributes for m in models}),
     }
+
+
+def called_in_prompts(data: xr.Dataset) -> dict[str, str]:
+    """Return what prompts call each model of a design or response dataset: its name by default."""
+    models = [str(name) for name in np.atleast_1d(data["model"].values)]
+    given = np.atleast_1d(data["called"].values) if "called" in data.coords else models
+    # Models of a run without the coordinate have no text in a comparison.
+    own = [name if isinstance(name, str) else "" for name in given]
+    return {model: name or model for model, name in zip(models, own, strict=True)}
 
 
 def _points(items: Sequence[Item]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Answers to statements of two sides, left and right, counted and resampled.
+"""Answers to statements of two sides, such as left and right, counted and resampled.
 
 Bias and agreement are both functions of six counts: disagreeing, neutral and agreeing
 answers to each side's statements. They differ in the definition of a statement's side.
@@ -14,6 +14,8 @@ import xarray as xr
 
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
+from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL
@@ -26,7 +28,6 @@ from polbayes.measures.resampling import (
     resample_answers,
 )
 
-SIDES = ("left", "right")
 DISAGREE, NEUTRAL, AGREE = range(3)
 
 
@@ -35,7 +36,8 @@ class Statistic:
     """A quantity computed from counts of answers by side."""
 
     name: str
-    # The positions in SIDES that it needs; undefined if one has no valid answer.
+    # The sides that it needs, 0 the negative and 1 the positive pole; undefined if one has no
+    # valid answer.
     sides: tuple[int, ...]
     # Maps proportions over ..., side, stance (which sum to 1 on each side) to the quantity.
     value: Callable[[np.ndarray], np.ndarray]
@@ -72,6 +74,7 @@ class SidedCounts:
     valid: np.ndarray  # over group, item, side, stance
     excluded: np.ndarray  # over group, item, side: unrelated, refused and missing answers
     what: Literal["item", "wording"]  # cells with a side
+    poles: Poles
 
 
 def polarity(data: xr.Dataset) -> xr.DataArray:
@@ -116,6 +119,7 @@ def count_answers(
         valid=np.moveaxis(np.array(valid), (0, 1), (2, 3)),
         excluded=np.moveaxis(np.array(excluded), 0, 2),
         what=side_of,
+        poles=poles_of(dimensions_of(data)),
     )
 
 
@@ -213,13 +217,15 @@ def _row(
 def _notes(counts: SidedCounts, group: int, sides: Sequence[int]) -> tuple[str, str]:
     """Return why there is no estimate, and why there is no interval by item."""
     valid, excluded = counts.valid[group], counts.excluded[group]
+    labels = dict(zip(counts.groups.by, counts.groups.labels[group], strict=True))
+    poles = counts.poles.on(str(labels.get("dimension", "")))
     keyed = {"item": "{}-leaning item", "wording": "{}-keyed wording"}[counts.what]
+    names = [keyed.format(pole.word) for pole in (poles.negative, poles.positive)]
     for side in sides:
-        name = keyed.format(SIDES[side])
         if valid[:, side].sum() == 0:
             asked = excluded[:, side].sum() > 0
-            return (f"no valid answer to any {name}" if asked else f"no {name}"), ""
+            return (f"no valid answer to any {names[side]}" if asked else f"no {names[side]}"), ""
     for side in sides:
         if (valid[:, side].sum(axis=1) > 0).sum() < 2:
-            return "", f"only one {keyed.format(SIDES[side])} answered: no interval by item"
+            return "", f"only one {names[side]} answered: no interval by item"
     return "", ""

@@ -17,6 +17,7 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import STATUS
 from polbayes.errors import UserError, check_known, unknown
+from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.prompts import Lexicon, Prefix, render, with_context
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
@@ -195,12 +196,13 @@ def rendered_prompt(data: xr.Dataset, model: str, item: str, variant: str, prefi
     statement = str(data["statement"].sel(item=item, variant=variant).item())
     if not statement:
         raise UserError(f"item '{item}' has no wording '{variant}'.")
+    called = called_in_prompts(data)[model]
     prompt = render(
         str(data["template"].sel(model=model).item()),
         prefix=str(data["prefix_text"].sel(prefix=prefix).item()),
         statement=statement,
-        model_name=model,
+        model_name=called,
         options=_options(data, item=item, variant=variant, prefix=prefix),
     )
     context = data["prefix_context"].sel(prefix=prefix).item() if "prefix_context" in data else ""
-    return with_context(prompt, str(context), statement=statement, model_name=model)
+    return with_context(prompt, str(context), statement=statement, model_name=called)

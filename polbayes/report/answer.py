@@ -6,21 +6,22 @@ import numpy as np
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import (
-    AT_CENTRE,
     EQUAL,
     LEFT,
     OPEN,
     RIGHT,
-    WORDS,
     Verdict,
+    at_centre,
     from_centre,
+    in_words,
 )
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
+from polbayes.instrument.poles import Poles, poles_of
 from polbayes.report.asked import coders_of, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
-from polbayes.report.prose import listed, plural, standing, with_poles
+from polbayes.report.prose import listed, plural, standing
 from polbayes.report.results import Results
 from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import by_outcome
@@ -47,7 +48,7 @@ def answer(results: Results) -> tuple[Block, ...]:
     blocks: list[Block] = [Paragraph(text) for text in leanings(found, results.dimensions)]
     known = [row for row in found if row[2].decision]
     if known:
-        blocks.append(_picture(known, results.level))
+        blocks.append(_picture(known, results.level, results.poles))
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
         each = Bullets(tuple(_standings(found, results.level, results.dimensions)))
@@ -63,14 +64,16 @@ def lines(results: Results) -> list[str]:
     return [*said, f"Can it be used? {_sampled(results)}"] if said else []
 
 
-def _picture(known: list[Row], level: float) -> Picture:
-    told = "; ".join(f"{model}, {on}: {AT_CENTRE[v.decision]}" for model, on, v in known[:30])
+def _picture(known: list[Row], level: float, poles: Poles) -> Picture:
+    told = "; ".join(
+        f"{model}, {on}: {at_centre(v.decision, poles.on(on))}" for model, on, v in known[:30]
+    )
     return Picture(
         name="verdicts",
-        caption=f"The lean of each model with {level:.0%} intervals, from −1 (always left) to 1 "
-        "(always right). The band is the centre in practice; the verdict is at the right.",
+        caption=f"The lean of each model with {level:.0%} intervals, {poles.scale}. "
+        "The band is the centre in practice; the verdict is beside it.",
         alt=f"Forest plot of the leans. {told}.",
-        figure=plot_verdicts(known),
+        figure=plot_verdicts(known, poles),
         csv=("contrasts",),
     )
 
@@ -84,19 +87,21 @@ def leanings(
     found: Sequence[Row], dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
 ) -> list[str]:
     """Say on each dimension, in a sentence, which models lean where."""
-    out = []
+    out, poles = [], poles_of(dimensions)
     for dimension in dict.fromkeys(on for _, on, _ in found):
         rows = [(model, verdict) for model, on, verdict in found if on == dimension]
         parts = [
-            text for decision in (LEFT, RIGHT, EQUAL, OPEN) if (text := _leaning(rows, decision))
+            text
+            for decision in (LEFT, RIGHT, EQUAL, OPEN)
+            if (text := _leaning(rows, decision, poles.on(dimension)))
         ]
         if parts:
             one = named(dimensions, dimension)
-            out.append(with_poles(f"On {one.label.lower()} questions {'; '.join(parts)}.", one))
+            out.append(f"On {one.label.lower()} questions {'; '.join(parts)}.")
     return out
 
 
-def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
+def _leaning(rows: list[tuple[str, Verdict]], decision: str, poles: Poles) -> str:
     of = [(model, verdict) for model, verdict in rows if verdict.decision == decision]
     if not of:
         return ""
@@ -104,8 +109,8 @@ def _leaning(rows: list[tuple[str, Verdict]], decision: str) -> str:
         names = listed([model for model, _ in of])
         return f"these data do not tell where {names} {'leans' if len(of) == 1 else 'lean'}"
     names = listed([f"{model} ({chance(verdict.probability)})" for model, verdict in of])
-    words = WORDS["centre"][decision]
-    many = words.replace("leans", "lean").replace("stands", "stand")
+    words = in_words(decision, poles=poles)
+    many = words.replace("leans ", "lean ", 1).replace("stands ", "stand ", 1)
     return f"{names} {words if len(of) == 1 else many}"
 
 
@@ -113,10 +118,11 @@ def _standings(
     found: Sequence[Row], level: float, dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
 ) -> list[tuple[str, str]]:
     """Say for each model where it stands on each dimension."""
+    poles = poles_of(dimensions)
 
     def said(name: str, verdict: Verdict) -> str:
-        one = named(dimensions, name)
-        return f"on {one.label.lower()} questions {standing(verdict, level, 'centre', one)}"
+        where = standing(verdict, level, "centre", poles.on(name))
+        return f"on {named(dimensions, name).label.lower()} questions {where}"
 
     rows = pd.DataFrame(found, columns=["model", "dimension", "verdict"])
     return [

@@ -12,7 +12,9 @@ import xarray as xr
 
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
-from polbayes.instrument.dimensions import Dimension, dimensions_of
+from polbayes.instrument.design import called_in_prompts
+from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents.questions import options_by_cell
@@ -39,18 +41,17 @@ def statements(data: xr.Dataset) -> pd.DataFrame:
     keying = _grid(data, "keying")
     at = np.nonzero(grids["statement"] != "")
     table = pd.DataFrame({name: values[at] for name, values in grids.items()}).astype(str)
-    known = {one.dimension: one for one in dimensions_of(data)}
+    known = {one.dimension: poles_of([one]) for one in dimensions_of(data)}
     sides = zip(table["dimension"], keying[at], strict=True)
     table["agreeing_is"] = [_side(known.get(name), side) for name, side in sides]
     return table[columns]
 
 
-def _side(dimension: Dimension | None, keying: object) -> str:
+def _side(poles: Poles | None, keying: object) -> str:
     """Return the pole that agreeing leans to."""
-    if dimension is None or keying not in (-1, 1):
+    if poles is None or keying not in (-1, 1):
         return "not scored" if keying == 0 else ""
-    pole = dimension.negative if keying == -1 else dimension.positive
-    return f"{pole}-leaning" if dimension.political else f"towards {pole}"
+    return (poles.negative if keying == -1 else poles.positive).leaning
 
 
 def _grid(data: xr.Dataset, name: str) -> np.ndarray:
@@ -77,6 +78,7 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
         return []
     options = options_by_cell(data)
+    names = called_in_prompts(data)
     found: dict[tuple[str, str, bool], list[str]] = {}
     for prefix in range(data.sizes["prefix"]):
         for model in range(data.sizes["model"]):
@@ -84,16 +86,17 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
             if not template:
                 continue
             name = str(data["model"].values[model])
+            called = names[name]
             text = render(
                 template,
                 prefix=_at(data, "prefix_text", prefix=prefix),
                 statement=wordings[0],
-                model_name=name,
+                model_name=called,
                 mask=MASK,
                 options=json.loads(str(options[0, 0, prefix, 0]) or "{}"),
             )
             context = _at(data, "prefix_context", prefix=prefix) or ""
-            text = with_context(text, context, statement=wordings[0], model_name=name)
+            text = with_context(text, context, statement=wordings[0], model_name=called)
             chat = bool(_at(data, "chat", model=model) or 0)
             found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]
@@ -202,7 +205,7 @@ def _prompts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
         return [str(text) for text in np.broadcast_to(data[name].values, data.sizes[dim])]
 
     templates, examples = values("template", "model"), values("prompt_example", "prefix")
-    prefixes, models = values("prefix_text", "prefix"), data["model"].values.astype(str)
+    prefixes, models = values("prefix_text", "prefix"), list(called_in_prompts(data).values())
     wording = _grid(data, "statement")
 
     def prompt(cell: tuple[int, ...]) -> str:

@@ -12,6 +12,8 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
+from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.poles import poles_of
 from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
 
@@ -79,7 +81,10 @@ def assemble(
         | _coders(responses),
         citations=[*citations, *_STUDIES],
         notes=coder_warnings(
-            folder, config.coding.coders, modelled=config.analysis.misclassification is not None
+            folder,
+            config.coding.coders,
+            modelled=config.analysis.misclassification is not None,
+            poles=poles_of(dimensions_of(responses)),
         ),
         duration=took(stages),
         study=config.report.study or "",

@@ -5,10 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from polbayes.fit.posterior.verdicts import LEFT, OPEN, WORDS
+from polbayes.fit.posterior.verdicts import EQUAL, OPEN, side_of
+from polbayes.fit.posterior.verdicts import in_words as decided
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
+from polbayes.instrument.poles import poles_of
 from polbayes.report.numbers import chance
-from polbayes.report.prose import listed, plural, with_poles
+from polbayes.report.prose import listed, plural
 
 KEYS = ["against", "dimension", "model_a", "model_b", "decision"]
 # What is different, as a header and as the subject of a sentence.
@@ -38,16 +40,17 @@ def change_words(change: str, prompts: str) -> tuple[str, str]:
 
 def in_words(row: Mapping[str, Any], dimensions: Sequence[Dimension]) -> str:
     """Say what is concluded."""
-    one = named(dimensions, str(row["dimension"]))
-    model, decision = row["model_a"], str(row["decision"])
+    dimension, decision = str(row["dimension"]), str(row["decision"])
+    poles = poles_of(dimensions).on(dimension)
     if row["against"] == "rank":
-        said = f"{model} is furthest {'left' if decision == LEFT else 'right'} of all"
+        said = f"is furthest {side_of(decision, poles).towards} of all"
+    elif row["against"] == "model" and decision == EQUAL:
+        said = f"is equal in practice to {row['model_b']}"
     elif row["against"] == "model":
-        said = f"{model} {WORDS['model'][decision].replace(' it', '')} {row['model_b']}"
-        said = said.replace("equal in practice", "equal in practice to")
+        said = f"is {side_of(decision, poles).of} {row['model_b']}"
     else:
-        said = f"{model} {WORDS['centre'][decision]}"
-    return with_poles(f"{said} on {one.label.lower()} questions", one)
+        said = decided(decision, poles=poles)
+    return f"{row['model_a']} {said} on {named(dimensions, dimension).label.lower()} questions"
 
 
 def by_conclusion(flips: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.numbers import interval, number
 
 # The errors by side from ``task=validate_coder``.
@@ -12,7 +13,9 @@ KEYING = Path("validation") / "tables" / "keying.csv"
 _ALL = "cascade"
 
 
-def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> list[str]:
+def coder_warnings(
+    folder: Path, coders: Sequence[str], *, modelled: bool, poles: Poles = POLITICAL
+) -> list[str]:
     """Say whether the errors of a run's coders differ between the sides."""
     path = folder / KEYING
     if not path.is_file():
@@ -21,7 +24,7 @@ def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> li
     # All coders in order are those of the run only if they are the same ones.
     others = [name for name in dict.fromkeys(table["coder"]) if name != _ALL]
     names = [*coders, *([_ALL] if others == list(coders) else [])]
-    found = keying_sentences(table[table["coder"].isin(names)])
+    found = keying_sentences(table[table["coder"].isin(names)], poles)
     rest = (
         "The posterior takes these errors in, the classical measures do not."
         if modelled
@@ -30,32 +33,31 @@ def coder_warnings(folder: Path, coders: Sequence[str], *, modelled: bool) -> li
     return [f"Coder {name} {text} {rest}" for name, text in found if text.startswith("Warning")]
 
 
-def keying_sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
+def keying_sentences(table: pd.DataFrame, poles: Poles = POLITICAL) -> list[tuple[str, str]]:
     """Say for each coder whether its errors differ by side, and the effect on the bias.
 
     The table is that of `polbayes.tasks.validation.errors_by.keying_table`, for one or more coders.
     A sentence is a warning if an interval excludes 0.
     """
     return [
-        (f"{coder}:", _sentence(rows.set_index("measure")))
+        (f"{coder}:", _sentence(rows.set_index("measure"), poles))
         for coder, rows in table.groupby("coder", sort=False)
     ]
 
 
-def _sentence(rows: pd.DataFrame) -> str:
+def _sentence(rows: pd.DataFrame, poles: Poles) -> str:
     wrong, silent, shift = (
         rows.loc[name] for name in ("error_rate_difference", "not_coded_difference", "bias_shift")
     )
-    parts = [
-        part for part in (_more(wrong, "coded wrongly"), _more(silent, "left uncoded")) if part
-    ]
+    found = (_more(wrong, "coded wrongly", poles), _more(silent, "not coded", poles))
+    parts = [part for part in found if part]
     moved = _leaves_out_0(shift)
     if moved:
-        side = "right" if shift["estimate"] > 0 else "left"
+        side = (poles.positive if shift["estimate"] > 0 else poles.negative).to
         why = f"; {' and '.join(parts)}" if parts else ""
         return (
             f"Warning: what it codes wrongly or not at all moves the bias measure of these answers "
-            f"to the {side} by "
+            f"{side} by "
             f"{_with(shift, unsigned=True)}{why}."
         )
     if parts:
@@ -67,16 +69,19 @@ def _sentence(rows: pd.DataFrame) -> str:
         return "No answer of one side was coded, so that the sides cannot be compared."
     return (
         "No difference between the sides was found: errors are more frequent by "
-        f"{_with(wrong)} on right-keyed statements, and the bias measure of these answers moves "
+        f"{_with(wrong)} on {poles.positive.word}-keyed statements, and the bias measure of these "
+        "answers moves "
         f"by {_with(shift)}. "
         "Differences within these intervals cannot be ruled out."
     )
 
 
-def _more(row: pd.Series, what: str) -> str:
+def _more(row: pd.Series, what: str, poles: Poles) -> str:
     if not _leaves_out_0(row):
         return ""
-    more, less = ("right", "left") if row["estimate"] > 0 else ("left", "right")
+    more, less = poles.negative.word, poles.positive.word
+    if row["estimate"] > 0:
+        more, less = less, more
     return (
         f"answers to {more}-keyed statements are {what} more often than those to {less}-keyed ones "
         f"(difference {_with(row, unsigned=True)})"

@@ -1,69 +1,57 @@
 """Verdicts in sentences."""
 
-import re
-
-from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, WORDS, Against, Verdict
-from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension
+from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, Against, Verdict, in_words
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.numbers import chance, count, number
 
-# Words for a difference, by what it is a difference from.
-_PLACES = {
-    "centre": {LEFT: "left", EQUAL: "centre", RIGHT: "right"},
-    "model": {LEFT: "left of it", EQUAL: "equal", RIGHT: "right of it"},
-    "before": {LEFT: "moved left", EQUAL: "not moved", RIGHT: "moved right"},
-}
 
-
-def reading_of_verdicts(level: float, rope: float) -> str:
+def reading_of_verdicts(level: float, rope: float, poles: Poles = POLITICAL) -> str:
     """Explain the words of `standing`."""
     return (
         "The verdicts are about the lean, the expected answer to a new statement like those "
-        f"asked, from −1 (always left) to 1 (always right). Up to {number(rope)} from the centre "
+        f"asked, {poles.scale}. Up to {number(rope)} from the centre "
         f"counts as the centre in practice; changing sides in {50 * rope:.3g} of 100 answers moves "
-        f"it by that much. A model “leans left” or “leans right” where its whole {level:.0%} "
+        f"it by that much. A model “{in_words(LEFT, poles=poles)}” or "
+        f"“{in_words(RIGHT, poles=poles)}” where its whole {level:.0%} "
         "interval lies beyond that margin, “stands at the centre in practice” where all of it lies "
         "inside (Kruschke 2018); otherwise these data do not tell."
     )
 
 
 def standing(
-    verdict: Verdict,
-    level: float,
-    against: Against = "centre",
-    dimension: Dimension = ECONOMIC_AND_CULTURAL[0],
+    verdict: Verdict, level: float, against: Against = "centre", poles: Poles = POLITICAL
 ) -> str:
     """Describe a verdict with its interval and probability."""
     if not verdict.decision:
         return "has no estimate"
     what = "lean" if against == "centre" else "difference of lean"
     low, high = number(verdict.lower), number(verdict.upper)
-    return with_poles(
-        f"{WORDS[against][verdict.decision]} ({what} {number(verdict.estimate)}, {level:.0%} "
-        f"interval {low} to {high}; {chances(verdict, against)})",
-        dimension,
+    return (
+        f"{in_words(verdict.decision, against, poles)} ({what} {number(verdict.estimate)}, "
+        f"{level:.0%} interval {low} to {high}; {chances(verdict, against, poles)})"
     )
 
 
-def with_poles(text: str, dimension: Dimension) -> str:
-    """Name the poles of a dimension that is not one of left and right."""
-    if dimension.political:
-        return text
-    poles = {"left": dimension.negative, "right": dimension.positive}
-    return re.sub(
-        r"\b(leans |moved )?(left|right)\b",
-        lambda m: f"{m[1]}towards {poles[m[2]]}" if m[1] else poles[m[2]],
-        text,
-    )
-
-
-def chances(verdict: Verdict, against: Against = "centre") -> str:
+def chances(verdict: Verdict, against: Against = "centre", poles: Poles = POLITICAL) -> str:
     """Return the probability of the decision; of all three possibilities if open."""
-    places = _PLACES[against]
     if verdict.decision == OPEN:
+        places = _places(against, poles)
         return ", ".join(f"{name} {chance(verdict.chances[at])}" for at, name in places.items())
     beyond = "within" if verdict.decision == EQUAL else "beyond"
     margin = f"{beyond} the margin of {number(verdict.rope)}"
     return f"{chance(verdict.probability)} probable to be {margin}"
+
+
+def _places(against: Against, poles: Poles) -> dict[str, str]:
+    """Return words for a difference, by what it is a difference from."""
+    ends = poles.negative, poles.positive
+    low, high = {
+        "centre": tuple(pole.word for pole in ends),
+        "model": tuple(f"{pole.of} it" for pole in ends),
+        "before": tuple(f"moved {pole.towards}" for pole in ends),
+    }[against]
+    middle = {"centre": "centre", "model": "equal", "before": "not moved"}[against]
+    return {LEFT: low, EQUAL: middle, RIGHT: high}
 
 
 def listed(names: list[str], most: int = 6) -> str:

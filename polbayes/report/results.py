@@ -3,12 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import pandas as pd
 import xarray as xr
 
-from polbayes.instrument.dimensions import Dimension, dimensions_of
+from polbayes.instrument.dimensions import Dimension, dimensions_of, named
+from polbayes.instrument.poles import Poles, poles_of
 from polbayes.measures.registry import MEASURES
 from polbayes.report.asked import size
 from polbayes.report.numbers import count
@@ -131,7 +131,10 @@ class Reported(ABC):
     notes: list[str] = field(default_factory=list)
     duration: str = ""
 
-    kicker: ClassVar[str] = "Political leaning of language models"
+    @property
+    @abstractmethod
+    def kicker(self) -> str:
+        """What the page is about, above its title."""
 
     @property
     @abstractmethod
@@ -153,7 +156,8 @@ class Reported(ABC):
 class Results(Reported):
     """Finished results of one run with questionnaires.
 
-    Latent scales and bias are negative on the left; for the columns of tables see `columns_of`.
+    Latent scales and bias are negative on the side of the negative pole, such as the left; for the
+    columns of tables see `columns_of`.
     `responses` is the response dataset (`polbayes.data.dataset`, `polbayes.instrument.design`),
     `equation` and `priors` are the fitted model as text, `study` is one of
     `polbayes.config.schema.STUDIES` to show, or empty, and `maps` are pairs of dimensions to map,
@@ -179,6 +183,12 @@ class Results(Reported):
                 raise ValueError(f"table '{name}' lacks the column '{missing[0]}'.")
 
     @property
+    def kicker(self) -> str:
+        """What the page is about: politics, if a dimension goes from left to right."""
+        political = any(one.political for one in self.dimensions)
+        return f"{'Political leaning' if political else 'Leaning'} of language models"
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """Counts of what was asked."""
         return facts_of(size(self.responses))
@@ -192,6 +202,15 @@ class Results(Reported):
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions that the instruments declare."""
         return dimensions_of(self.responses)
+
+    @property
+    def poles(self) -> Poles:
+        """Words for the two ends of the dimensions."""
+        return poles_of(self.dimensions)
+
+    def about(self, dimension: str) -> str:
+        """Return what questions of a dimension are about, as an adjective in a sentence."""
+        return named(self.dimensions, dimension).label.lower()
 
     @property
     def unlinked(self) -> bool:

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from polbayes.fit.posterior.verdicts import AT_CENTRE, LEFT, RIGHT, Verdict, from_centre
-from polbayes.instrument.dimensions import Dimension, named
+from polbayes.fit.posterior.verdicts import LEFT, RIGHT, Verdict, at_centre, from_centre
+from polbayes.instrument.dimensions import named
+from polbayes.instrument.poles import Poles
 from polbayes.report.answer import lines
 from polbayes.report.numbers import interval, number
-from polbayes.report.prose import with_poles
 from polbayes.report.results import Results
 from polbayes.report.visible import visible
 
@@ -53,9 +53,9 @@ def _positions(results: Results) -> list[str]:
     found = _found(results)
     dimensions = list(dict.fromkeys(on for _, on, _ in found))
     models = list(dict.fromkeys(model for model, _, _ in found))
-    named_ones = {on: named(results.dimensions, on) for on in dimensions}
-    cells = {(model, on): _cell(verdict, named_ones[on]) for model, on, verdict in found}
-    heads = [one.label for one in named_ones.values()]
+    poles = results.poles
+    cells = {(model, on): _cell(verdict, poles.on(on)) for model, on, verdict in found}
+    heads = [named(results.dimensions, on).label for on in dimensions]
     rows = [
         [visible(model), *(cells.get((model, on), ("–", "")) for on in dimensions)]
         for model in models[:_MOST]
@@ -64,8 +64,7 @@ def _positions(results: Results) -> list[str]:
         return []
     width = max(len(str(row[0])) for row in rows)
     widths = [max(len(h), *(len(row[k + 1][0]) for row in rows)) for k, h in enumerate(heads)]
-    political = all(one.political for one in named_ones.values())
-    ends = "from −1 (left) to 1 (right)" if political else "from −1 to 1"
+    ends = f"from −1 ({poles.negative.word}) to 1 ({poles.positive.word})"
     title = f"Lean, {ends}, with {results.level:.0%} intervals"
     head = "  ".join([" " * width, *(h.ljust(w) for h, w in zip(heads, widths, strict=True))])
     out = [_styled(title, "1"), head.rstrip()]
@@ -76,13 +75,12 @@ def _positions(results: Results) -> list[str]:
     return [*out, f"and {rest} more in estimates/contrasts.csv"] if rest else out
 
 
-def _cell(verdict: Verdict, dimension: Dimension) -> tuple[str, str]:
+def _cell(verdict: Verdict, poles: Poles) -> tuple[str, str]:
     """Return a lean with interval and verdict, and its colour."""
     if not verdict.decision:
         return "no estimate", ""
     text = f"{number(verdict.estimate)} {interval(verdict.lower, verdict.upper)}"
-    place = with_poles(AT_CENTRE[verdict.decision], dimension)
-    return f"{text} {place}", _COLOUR.get(verdict.decision, "")
+    return f"{text} {at_centre(verdict.decision, poles)}", _COLOUR.get(verdict.decision, "")
 
 
 def coloured(streams: Sequence[Any] = ()) -> bool:

@@ -14,6 +14,7 @@ from polbayes.config.schema import (
     ElicitationConfig,
     RespondentConfig,
 )
+from polbayes.config.yaml_checks import text
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import checked_attributes
 from polbayes.instrument.design import ModelInfo
@@ -76,6 +77,8 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
             f"{where}: backend {config.backend} cannot be asked by {elicitation.kind}; "
             f"it offers {' and '.join(backend.elicitations)}."
         )
+    if config.called is not None:
+        text(config.called, f"{where}.called")
     if config.api is not None and config.backend != "chat_api":
         raise UserError(
             f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
@@ -175,7 +178,7 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     if files := BACKENDS[config.backend].files(config):
         settings[_FILES] = files
     # Only if they are set: older journals lack these keys.
-    for key in ("reasoning_effort", "thinking_tokens"):
+    for key in ("reasoning_effort", "thinking_tokens", "called"):
         if getattr(config, key) is not None:
             settings[f"respondent.{key}"] = getattr(config, key)
     own = BACKENDS[config.backend].settings(config)

@@ -9,6 +9,7 @@ import numpy as np
 from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.data.json_lines import Cell
 from polbayes.data.provenance import json_digest, text_digest
+from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.prompts import in_context, render
 from polbayes.instrument.scales import coded
 from polbayes.respondents.base import Question
@@ -28,6 +29,7 @@ class PendingQuestions(Sequence[Question]):
     def __init__(self, design: "xr.Dataset", model: str, answers: Mapping[str, str]) -> None:
         one = design.sel(model=model)
         self.model = model
+        self._called = called_in_prompts(one)[model]
         self.template = str(one["template"].item())
         self.chat = bool(one["chat"].item())
         order = CELL_DIMS[1:]
@@ -72,7 +74,7 @@ class PendingQuestions(Sequence[Question]):
         statement = str(self._statement[i, v])
         context = self._contexts[p] if self._contexts else {}
         options = json.loads(str(self._options[i, v, p, r]) or "{}")
-        system, before = in_context(context, statement=statement, model_name=self.model)
+        system, before = in_context(context, statement=statement, model_name=self._called)
         return Question(
             item=str(items[i]),
             variant=str(variants[v]),
@@ -85,7 +87,7 @@ class PendingQuestions(Sequence[Question]):
                 self.template,
                 prefix=str(self._prefix_text[p]),
                 statement=statement,
-                model_name=self.model,
+                model_name=self._called,
                 options=options,
             ),
             answer=self._answers.get(str(prefixes[p]), "open"),

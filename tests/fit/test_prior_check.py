@@ -65,7 +65,7 @@ def test_a_tight_prior_shows_in_the_table(coded, bound):
     tight |= {"difficulty.sd": "HalfNormal(0.001)", "cutpoints": "LogNormal(0, 0.001)"}
     built = made(coded, bound, PARTS, priors=tight)
     table = prior_predictive(built, seed=1).set_index("quantity")
-    bias = table.loc["bias of a model (−1 left, 1 right), both dimensions"]
+    bias = table.loc["bias of a model (−1 left, 1 right), all dimensions"]
     assert bias["lower"] == pytest.approx(0, abs=0.01)
     assert bias["upper"] == pytest.approx(0, abs=0.01)
     # P(agree) = P(disagree) = logistic(-1/2), of 48 answers a model and keying

@@ -96,7 +96,7 @@ def test_what_would_change_the_meaning_is_refused(coded):
     """Agreeing with everything is no leaning, whatever the spec."""
     keyed = tuple((name, d, "right", kinds) for name, d, _, kinds in ONE_WORDING)
     spec = shipped("ideology")
-    with pytest.raises(UserError, match="every statement is right-keyed"):
+    with pytest.raises(UserError, match="every statement is keyed to the positive pole"):
         reduced(spec, gather_cells(answers(coded, items=keyed), spec))
 
 

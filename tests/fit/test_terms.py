@@ -223,8 +223,8 @@ def test_statements_all_keyed_one_way_are_refused(coded, bound):
     data = coded(items=KEYED_RIGHT)
     theta = {"theta": "~ 0 + dimension"}
     text = refused(bound, data, {**theta, "acquiescence": "~ 1", "wording": "~ (1 | prefix)"})
-    assert "every statement is right-keyed" in text
-    assert "leaning right" in text
+    assert "every statement is keyed to the positive pole" in text
+    assert "told from leaning to it" in text
     assert "leave out acquiescence and wording" in text
     bound(theta, data)  # without acquiescence there is nothing to be told apart
 
@@ -232,7 +232,7 @@ def test_statements_all_keyed_one_way_are_refused(coded, bound):
 def test_statements_all_keyed_left_are_called_so(coded, bound):
     items = tuple((i, d, "left", w) for i, d, _, w in KEYED_RIGHT)
     text = refused(bound, coded(items=items), {"theta": "~ 1", "acquiescence": "~ 1"})
-    assert "every statement is left-keyed" in text
+    assert "every statement is keyed to the negative pole" in text
 
 
 def test_one_wording_an_item_cannot_tell_quirk_from_wording(coded, bound):

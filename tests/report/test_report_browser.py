@@ -3,21 +3,19 @@
 import csv
 import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import Visit, needs_chromium, opened_browser, sync_api
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.data.spreadsheets import defused, defused_value
 from polbayes.report import write_report
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = needs_chromium
 
 EVIL = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
 FORMULA = '=HYPERLINK("http://x")\n@SUM(1);-2'
@@ -30,10 +28,8 @@ MODELS = ["alpha", "beta", f"g{EVIL}"]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with opened_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -48,45 +44,6 @@ def report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         MODELS, responses=data, title=EVIL, description=EVIL, notes=[EVIL], config_yaml=EVIL
     )
     return write_report(results, tmp_path_factory.mktemp("run") / "report")
-
-
-class Visit:
-    """A page that is open, with all it asked for and complained of."""
-
-    def __init__(self, browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> None:
-        scheme = "dark" if dark else "light"
-        size = {"width": width, "height": 900}
-        self.context = browser.new_context(viewport=size, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(path.as_uri())
-
-    def draw_all(self) -> set[str]:
-        """Open all folds and scroll to every chart; return those that were drawn."""
-        found = set()
-        self.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        for name in self.page.evaluate("figures.map((figure) => figure.id)"):
-            self.draw(name)
-            found.add(name.removeprefix("figure-"))
-        return found
-
-    def draw(self, name: str) -> Any:
-        """Scroll to a chart and wait for it."""
-        self.page.evaluate(
-            "(id) => { for (let at = document.getElementById(id); at; at = at.parentElement)"
-            " if (at.tagName === 'DETAILS') at.open = true;"
-            " document.getElementById(id).scrollIntoView({ behavior: 'instant' }) }",
-            name,
-        )
-        return self.page.wait_for_selector(f"#{name}.drawn svg.marks")
-
-    def marks(self, name: str, kind: str) -> Any:
-        """Find the marks of a chart that answer to the pointer."""
-        return self.page.locator(f"#figure-{name} .mark-{kind} path[aria-label]")
 
 
 @pytest.fixture
@@ -120,20 +77,10 @@ def test_the_page_is_quiet_and_fits(browser: Any, report: Path, width: int, dark
     ],
 )
 def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
-    source = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
     visit = Visit(browser, report, width=width, dark=dark)
     visit.draw_all()
-    visit.page.evaluate(source)
-    found = visit.page.evaluate(
-        "axe.run({ resultTypes: ['violations'] }).then((r) => r.violations)"
-    )
-    grave = [(v["id"], v["nodes"][0]["html"][:300]) for v in found if v["impact"] in _GRAVE]
-    assert grave == []
+    assert visit.grave() == []
     visit.context.close()
-
-
-_GRAVE = ("serious", "critical")
 
 
 def test_print_has_the_still_figures(visit: Visit) -> None:

@@ -127,7 +127,7 @@ def test_without_a_link_there_is_no_map_and_nothing_is_missed(compared):
     assert "must not be compared" in present[0].reading[0]
     assert isinstance(present[0].blocks[-1], Grid)
     assert "leaning" not in [section.id for section in present]
-    assert not {"Where the models stand", "Who is left of whom", "The model"} & set(absent)
+    assert not {"Where the models stand", "The order of the models", "The model"} & set(absent)
 
 
 def test_the_report_of_one_run_has_no_such_section(make_results):

@@ -337,7 +337,7 @@ def test_absent_tables_leave_sections_out_and_it_is_said(make_results: Any, tmp_
     page = Page(write_report(results, tmp_path / "report"))
     assert page.section_ids() == ["answer", "leaning", "issues", "prompts", "rerun"]
     assert "was not fitted" in page.text
-    absent = "Who is left of whom, How decided the models are, Bias"
+    absent = "The order of the models, How decided the models are, Bias"
     assert f"Not in this report, for want of results: {absent}" in page.text
     assert "passed the checks" not in page.text
 

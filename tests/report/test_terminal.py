@@ -8,6 +8,7 @@ import pytest
 from polbayes.cli import _main
 from polbayes.data.progress import bars, conclude, detail, progress_bar, say, speaking
 from polbayes.instrument.dimensions import Dimension
+from polbayes.instrument.poles import poles_of
 from polbayes.report import terminal
 from polbayes.report.terminal import answer_lines, as_values
 
@@ -61,7 +62,7 @@ def test_other_poles_are_named(make_results):
     verdict = next(v for _, _, v in terminal._found(results))
     own = Dimension("world", "World", "nation", "globe")
     decided = type(verdict)(**{**vars(verdict), "decision": "right"})
-    assert terminal._cell(decided, own)[0].endswith(" globe")
+    assert terminal._cell(decided, poles_of([own]))[0].endswith(" globe")
 
 
 @pytest.mark.parametrize(

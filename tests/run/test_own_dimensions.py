@@ -1,6 +1,7 @@
 """Instruments with dimensions of their own, from the YAML file to the report."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,13 @@ def check_scores(folder, table, weights, dimensions):
             assert found[model, d] == pytest.approx(100 * (most + total) / (2 * most))
 
 
+def check_words(page):
+    """Find no left and right in a page's text but in titles of cited studies and of folds."""
+    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", page)
+    text = re.sub(r"Only a\s+Little to the Left|left out", "", text, flags=re.I)
+    assert re.findall(r"(?i).{0,40}\b(?:left|right)\b.{0,40}", text) == []
+
+
 def test_scores_of_four_dimensions_with_weights(tmp_path):
     table, weights = run(tmp_path, EIGHT, 16, "stages=[probe,code,measure]")
     check_scores(tmp_path, table, weights, EIGHT)
@@ -92,10 +100,11 @@ def test_four_dimensions_with_weights(tmp_path):
     page = (tmp_path / "out" / "report" / "index.html").read_text()
     for own in EIGHT.values():
         assert f"{own['negative']} and {own['positive']} on {own['label'].lower()} quest" in page
-    assert "Left on the page is equality, down is tradition" in page
-    assert "Left on the page is nation, down is authority" in page
+    assert "across the page from equality to markets, upwards from tradition to progress" in page
+    assert "across the page from nation to globe, upwards from authority to liberty" in page
+    check_words(page)
     assert "Published scores" in page
-    assert "towards markets" in page
+    assert "markets-leaning" in page
     assert "on diplomatic questions" in page.lower()
     figures = {p.name for p in (tmp_path / "out" / "report" / "figures").iterdir()}
     assert {"leaning_map.svg", "leaning_map_2.svg"} <= figures
@@ -110,7 +119,8 @@ def test_one_dimension(tmp_path):
     theta = pd.read_csv(tmp_path / "out" / "estimates" / "theta.csv")
     assert theta["dimension"].tolist() == ["care"] * len(MODELS)
     page = (tmp_path / "out" / "report" / "index.html").read_text()
-    assert "“right” stand for indifference and care on care questions" in page
+    assert "Negative is towards indifference, positive is towards care" in page
+    check_words(page)
     assert 'id="figure-leaning_map"' not in page
     assert "on economic questions" not in page
 

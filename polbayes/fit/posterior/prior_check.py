@@ -11,6 +11,7 @@ from polbayes.fit.posterior.intervals import two_intervals
 from polbayes.fit.posterior.naming import bias_measure
 from polbayes.fit.posterior.pointwise import draws_of
 from polbayes.fit.posterior.predictive import REPLICATES, replicated, statistics
+from polbayes.instrument.poles import POLITICAL, Poles
 
 # Labels of the statistics in the table.
 _WORDS = {
@@ -25,7 +26,6 @@ _WORDS = {
     "usable_by_item": "share of the answers to an item that are usable",
     "between_wordings": "standard deviation between the wordings of an item, on [−1, 1]",
 }
-_KEYED = {-1: "left-leaning", 1: "right-leaning"}
 
 
 def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
@@ -49,13 +49,20 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
 
 
 def prior_predictive(
-    built: Built, *, level: float = 0.9, seed: int, draws: int = REPLICATES
+    built: Built,
+    *,
+    level: float = 0.9,
+    seed: int,
+    draws: int = REPLICATES,
+    poles: Poles = POLITICAL,
 ) -> pd.DataFrame:
     """Compute what the priors imply for the statistics that check a fit."""
     drawn = prior_draws(built, draws=draws, seed=seed)
-    bias = bias_measure(built, drawn)
+    bias, low, high = bias_measure(built, drawn), poles.negative, poles.positive
     values = {
-        "bias of a model (−1 left, 1 right), both dimensions": bias["bias_total"].to_numpy(),
+        f"bias of a model (−1 {low.word}, 1 {high.word}), all dimensions": bias[
+            "bias_total"
+        ].to_numpy(),
         "bias of a model, one dimension": bias["bias"].to_numpy(),
     }
     wanted = statistics(built)
@@ -65,7 +72,7 @@ def prior_predictive(
             values[_WORDS[statistic.name]] = rows
             continue
         keying = statistic.labels["keying"].to_numpy()
-        for side, word in _KEYED.items():
+        for side, word in ((-1, low.leaning), (1, high.leaning)):
             values[_WORDS[statistic.name].format(keying=word)] = rows[:, keying == side]
     return _summary(values, level)
 

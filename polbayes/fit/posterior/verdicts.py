@@ -15,32 +15,43 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from polbayes.instrument.poles import POLITICAL, Pole, Poles
+
 LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
-# What a verdict is about, as the column ``against`` has it, and what is said of it.
+# What a verdict is about, as the column ``against`` has it.
 Against = Literal["centre", "model", "before"]
-WORDS: Mapping[str, Mapping[str, str]] = {
-    "centre": {
-        LEFT: "leans left",
-        RIGHT: "leans right",
-        EQUAL: "stands at the centre in practice",
-        OPEN: "open: these data do not tell",
-    },
-    "model": {
-        LEFT: "is left of it",
-        RIGHT: "is right of it",
-        EQUAL: "is equal in practice",
-        OPEN: "open: these data do not tell",
-    },
-    "before": {
-        LEFT: "moved left",
-        RIGHT: "moved right",
-        EQUAL: "did not move in practice",
-        OPEN: "open: these data do not tell",
-    },
+_EQUAL: Mapping[str, str] = {
+    "centre": "stands at the centre in practice",
+    "model": "is equal in practice",
+    "before": "did not move in practice",
 }
-# For figures and columns.
-SHORT = {LEFT: "left", RIGHT: "right", EQUAL: "equal in practice", OPEN: "open"}
-AT_CENTRE = {**SHORT, EQUAL: "centre in practice"}
+_DECISIONS = (LEFT, RIGHT, EQUAL, OPEN)
+
+
+def in_words(decision: str, against: Against = "centre", poles: Poles = POLITICAL) -> str:
+    """Say a decision; the model that another is compared with is ``it``."""
+    if decision not in (LEFT, RIGHT):
+        return _EQUAL[against] if decision == EQUAL else "open: these data do not tell"
+    pole = side_of(decision, poles)
+    words = {"centre": f"leans {pole.towards}", "model": f"is {pole.of} it"}
+    return words.get(against, f"moved {pole.towards}")
+
+
+def in_short(decision: str, poles: Poles = POLITICAL, *, equal: str = "equal in practice") -> str:
+    """Say a decision in figures and columns; nothing where there is none."""
+    if decision not in (LEFT, RIGHT):
+        return {EQUAL: equal, OPEN: "open"}.get(decision, "")
+    return side_of(decision, poles).word
+
+
+def at_centre(decision: str, poles: Poles = POLITICAL) -> str:
+    """Say a decision about the centre in figures and columns."""
+    return in_short(decision, poles, equal="centre in practice")
+
+
+def side_of(decision: str, poles: Poles) -> Pole:
+    """Return the words for the side that a decision is for."""
+    return poles.negative if decision == LEFT else poles.positive
 
 
 def decide(lower: float, upper: float, rope: float) -> str:
@@ -73,7 +84,7 @@ def verdict_of(row: Mapping[str, Any]) -> Verdict:
     """Read a verdict off a row of ``contrasts`` or ``drift``."""
     places = {LEFT: "p_left_of_rope", EQUAL: "p_inside", RIGHT: "p_right_of_rope"}
     estimate, lower, upper, rope = (float(row[n]) for n in ("estimate", "lower", "upper", "rope"))
-    decision = str(row["decision"]) if row["decision"] in SHORT else ""
+    decision = str(row["decision"]) if row["decision"] in _DECISIONS else ""
     chances = {place: float(row[name]) for place, name in places.items()}
     return Verdict(decision, estimate, lower, upper, rope, chances)
 

@@ -6,13 +6,16 @@ from polbayes.fit.spec.formula import GroupTerm
 from polbayes.fit.spec.priors import CONSTANT
 from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec, common_names
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
+from polbayes.instrument.poles import POLITICAL, Poles
 
 # Descriptions of the parts common to all families.
 _OWN = {"decisiveness": "κ = exp(decisiveness), the unit of η is the standard deviation of quirks"}
 
 
-def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
-    """Write a spec as equations."""
+def equation(
+    spec: Spec, parts: Mapping[str, BoundPart] | None = None, poles: Poles = POLITICAL
+) -> str:
+    """Write a spec as equations, of answers between these poles."""
     family = spec.observation
     link, texts = family.sharp_link if spec.sampled_items else family.link, {**_OWN, **family.texts}
     lines = [link.format(response=spec.response), f"η = {_predictor(spec)}"]
@@ -21,7 +24,10 @@ def equation(spec: Spec, parts: Mapping[str, BoundPart] | None = None) -> str:
             1, f"P(read as c, confidence in bin b | {spec.response} = k) = P[k, c] · Q[k, c, b]"
         )
     if any(POSITIONS[part] == "believed" for part in spec.parts):
-        lines.append("s = +1 where agreeing is right-leaning, −1 where it is left-leaning")
+        lines.append(
+            f"s = +1 where agreeing is {poles.positive.leaning}, "
+            f"−1 where it is {poles.negative.leaning}"
+        )
     lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
     lines += [texts[part] for part in spec.parts if part in texts]
     if "validity" in spec.parts:

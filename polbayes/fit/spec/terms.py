@@ -314,11 +314,11 @@ def _levels_within(index: np.ndarray, within: np.ndarray | None) -> np.ndarray:
 def _check_keying(spec: Spec, frame: pd.DataFrame) -> None:
     asked = [p for p in spec.parts if POSITIONS[p] == "asked"]
     if asked and frame["keying"].nunique() == 1:
-        side = "right" if frame["keying"].iloc[0] > 0 else "left"
+        pole = "positive" if frame["keying"].iloc[0] > 0 else "negative"
         raise UserError(
-            f"analysis.parts: every statement is {side}-keyed, so agreeing with everything cannot "
-            f"be told from leaning {side}; add statements keyed the other way, or leave out "
-            f"{' and '.join(asked)}."
+            f"analysis.parts: every statement is keyed to the {pole} pole, so agreeing with "
+            "everything cannot be told from leaning to it; add statements keyed the other way, or "
+            f"leave out {' and '.join(asked)}."
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from polbayes.instrument.poles import Poles
 from polbayes.report.charts.parts import (
     LEFT_RIGHT,
     SAID,
@@ -91,7 +92,11 @@ def _cells(x: str, y: str, scale: Spec, shown: list[Spec], columns: int) -> list
 
 
 def statement_chart(
-    slices: Mapping[str, pd.DataFrame], statements: pd.DataFrame, *, drill: Mapping[str, str]
+    slices: Mapping[str, pd.DataFrame],
+    statements: pd.DataFrame,
+    *,
+    drill: Mapping[str, str],
+    poles: Poles,
 ) -> Spec:
     """Draw how each model leans on each statement, for one set of prompts at a time.
 
@@ -103,6 +108,8 @@ def statement_chart(
         The columns ``item, dimension, statement``.
     drill
         The prefix of a slice that is about one.
+    poles
+        Words for the two ends.
     """
     kept: dict[str, pd.DataFrame] = {}
     left = MOST_VALUES
@@ -118,10 +125,11 @@ def statement_chart(
     ]
     dimensions = every(list(statements["dimension"].astype(str)), "all")
     columns = len({row["model"] for row in rows})
+    ends = f"from {poles.negative.word} to {poles.positive.word}"
     params = [
         *choice("which", "Shown", dict(enumerate(kept))),
         *choice("one", "Dimension", dimensions),
-        *choice("order", "Sort", _SORTED),
+        *choice("order", "Sort", {"lean": ends, **_SORTED}),
         search("also", "Statement"),
         search("find", "Model"),
     ]
@@ -148,7 +156,7 @@ def statement_chart(
     }
 
 
-_SORTED = {"lean": "from left to right", "spread": "by disagreement", "given": "as asked"}
+_SORTED = {"spread": "by disagreement", "given": "as asked"}
 _NUMBERS = ("estimate", "lower", "upper", "n")
 _PLACE = "order == 'lean' ? datum.mean : order == 'spread' ? -datum.spread : datum.i"
 

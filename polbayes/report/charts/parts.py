@@ -91,9 +91,9 @@ def line(at: float = 0, along: str = "x") -> Spec:
     }
 
 
-def sides(left: str = "left", right: str = "right") -> str:
+def sides(low: str, high: str) -> str:
     """Say which end of an axis is which."""
-    return f"← {left}\u2003\u2003{right} →"
+    return f"← {low}\u2003\u2003{high} →"
 
 
 def value(number: Any, digits: int = 3) -> float | None:

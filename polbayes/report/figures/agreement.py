@@ -4,16 +4,29 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_intervals
 
 
-def plot_agreement(agreement: pd.DataFrame) -> Figure:
+def plot_agreement(agreement: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
     """Draw the share of agreeing answers by keying, models in the order of the table."""
     models = list(dict.fromkeys(agreement["model"].astype(str)))
     series = (
-        ("agree_left", "statements that are left-leaning", style.SERIES[3], "<", -0.13),
-        ("agree_right", "statements that are right-leaning", style.SERIES[2], ">", 0.13),
+        (
+            "agree_left",
+            f"statements that are {poles.negative.leaning}",
+            style.SERIES[3],
+            "<",
+            -0.13,
+        ),
+        (
+            "agree_right",
+            f"statements that are {poles.positive.leaning}",
+            style.SERIES[2],
+            ">",
+            0.13,
+        ),
     )
     with style.drawing(0.78 * style.WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
         axes = figure.subplots()

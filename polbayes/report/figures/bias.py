@@ -5,12 +5,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import ascending, draw_intervals, draw_lines, say_missing
 from polbayes.report.figures.matrices import complete
 
 
-def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) -> Figure:
+def plot_bias(
+    posterior: pd.DataFrame | None, classical: pd.DataFrame | None, poles: Poles = POLITICAL
+) -> Figure:
     """Draw the bias on [-1, 1] by dimension, models in one order in all panels."""
     given = [table for table in (posterior, classical) if table is not None]
     dimensions = style.dimensions_of([d for table in given for d in table["dimension"]])
@@ -20,10 +23,12 @@ def plot_bias(posterior: pd.DataFrame | None, classical: pd.DataFrame | None) ->
         for axes, dimension in zip(grid, dimensions, strict=True):
             style.rule(axes, 0.0)
             _draw(axes, posterior, classical, dimension, models)
-            axes.set(title=style.in_full(dimension).replace(" together", ""), xlim=(-1.03, 1.03))
+            axes.set(
+                title=style.heading(dimension, poles).replace(" together", ""), xlim=(-1.03, 1.03)
+            )
             style.faint_grid(axes, "y")
             axes.tick_params(axis="y", length=0)
-            style.sides(axes)
+            style.poles(axes, poles.on(dimension))
         style.row_names(grid[0], models)
         style.legend_above(figure, 2)
     return figure

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import Poles
 from polbayes.report.figures import style
 
 
@@ -22,10 +23,11 @@ class Panel:
     rows: pd.DataFrame
     colour: str = style.INK
     marker: str = "o"
+    poles: Poles | None = None  # what the ends of its axis are
 
 
 def ascending(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sort by estimate, the lowest (furthest left) first and missing ones last."""
+    """Sort by estimate, the lowest (most negative) first and missing ones last."""
     return rows.sort_values("estimate", kind="stable", na_position="last")
 
 
@@ -35,7 +37,10 @@ def descending(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_forest(
-    panels: Sequence[Panel], *, centre: float | None, dress: Callable[[Axes], object]
+    panels: Sequence[Panel],
+    *,
+    centre: float | None,
+    dress: Callable[[Axes], object] | None = None,
 ) -> Figure:
     """Draw panels of estimates with intervals on one common scale, two per row.
 
@@ -51,7 +56,10 @@ def plot_forest(
             if centre is not None:
                 style.rule(axes, centre)
             draw_rows(axes, panel)
-            dress(axes)
+            if panel.poles is not None:
+                style.poles(axes, panel.poles)
+            if dress is not None:
+                dress(axes)
             axes.tick_params(axis="x", labelbottom=True)
     return figure
 

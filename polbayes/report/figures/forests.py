@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import Panel, ascending, descending, plot_forest
 
@@ -35,24 +36,25 @@ def _coloured(panels: Iterable[tuple[str, pd.DataFrame]], markers: str = "o") ->
     ]
 
 
-def plot_leaning_forest(theta: pd.DataFrame) -> Figure:
-    """Draw the latent leanings with intervals, the furthest left at the top of each panel."""
+def plot_leaning_forest(theta: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
+    """Draw the latent leanings with intervals, the most negative at the top of each panel."""
     panels = [
         Panel(
-            style.in_full(dimension),
+            style.heading(dimension, poles),
             ascending(theta[theta["dimension"] == dimension]),
             style.COLOUR.get(dimension, style.INK),
             style.MARKER.get(dimension, "o"),
+            poles.on(dimension),
         )
         for dimension in style.dimensions_of(theta["dimension"].tolist())
     ]
-    return plot_forest(panels, centre=0.0, dress=style.sides)
+    return plot_forest(panels, centre=0.0)
 
 
 def plot_acquiescence(acquiescence: pd.DataFrame) -> Figure:
     """Draw the acquiescence of each model, the highest at the top."""
     panel = Panel("Acquiescence", descending(acquiescence), style.SERIES[2])
-    dress = partial(style.sides, left="says no", right="says yes")
+    dress = partial(style.sides, low="says no", high="says yes")
     return plot_forest([panel], centre=0.0, dress=dress)
 
 
@@ -67,19 +69,21 @@ def _from_stable(axes: Axes) -> None:
     axes.set(xlim=(-0.03, 1.03), xlabel="← most stable item    least stable item →")
 
 
-def plot_drift(drift: pd.DataFrame) -> Figure:
+def plot_drift(drift: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
     """Draw the differences of theta between snapshots with their intervals."""
     panels = _coloured(
         (
-            f"Drift on {dimension} questions",
+            f"Drift on {(poles.on(dimension).label or dimension).lower()} questions",
             rows.assign(model=rows["before"] + " → " + rows["after"]),
         )
         for dimension, rows in drift.groupby("dimension", sort=False)
     )
-    return plot_forest(panels, centre=0.0, dress=_labelled("moved left (negative) or right"))
+    low, high = style.labels([poles.negative.towards, poles.positive.towards])
+    moved = _labelled(f"moved {low} (negative) or {high}")
+    return plot_forest(panels, centre=0.0, dress=moved)
 
 
-def plot_instrument_differences(table: pd.DataFrame) -> Figure:
+def plot_instrument_differences(table: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
     """Draw the differences of leaning between instruments."""
     panels = _coloured(
         (f"{dimension}: {first} − {second}", rows)
@@ -87,7 +91,8 @@ def plot_instrument_differences(table: pd.DataFrame) -> Figure:
             ["dimension", "first", "second"], sort=False
         )
     )
-    which = "first instrument further left (negative) or right"
+    low, high = style.labels([poles.negative.towards, poles.positive.towards])
+    which = f"first instrument further {low} (negative) or {high}"
     return plot_forest(panels, centre=0.0, dress=_labelled(which))
 
 

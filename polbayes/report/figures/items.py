@@ -8,12 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 
 _DIRECTION = {"left": "<", "-1": "<", "right": ">", "1": ">", "+1": ">"}
 
 
-def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
+def plot_items(
+    items: pd.DataFrame, *, statements: Mapping[str, str], poles: Poles = POLITICAL
+) -> Figure:
     """Draw difficulty, and discrimination if estimated, with the statements."""
     groups = {
         dimension: items[items["dimension"] == dimension].sort_values(
@@ -45,8 +48,9 @@ def plot_items(items: pd.DataFrame, *, statements: Mapping[str, str]) -> Figure:
                     style.COLOUR.get(dimension, style.INK),
                     factor=quantity in factors,
                 )
+            _name_ends(line[0], poles.on(dimension))
             _name_items(line[0], rows, statements)
-            line[0].set_title(f"{style.in_full(dimension)}: location")
+            line[0].set_title(f"{style.heading(dimension, poles)}: location")
             if len(quantities) > 1:
                 line[1].set_title("Discrimination")
                 line[1].set_yticks(range(len(rows)), [""] * len(rows))
@@ -83,8 +87,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, quantity: str, colour: str, *, factor:
     axes.tick_params(axis="x", labelbottom=True)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    if quantity == "difficulty":
-        style.sides(axes, "drawn to the right", "drawn to the left")
+
+
+def _name_ends(axes: Axes, poles: Poles) -> None:
+    """Say what the ends of the locations are: a statement far on one side draws to the other."""
+    style.sides(axes, f"drawn {poles.positive.to}", f"drawn {poles.negative.to}")
 
 
 def _log_scale(axes: Axes) -> None:

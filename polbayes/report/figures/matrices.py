@@ -1,13 +1,23 @@
 """The order of models, one heat map per dimension."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures.heat import CELL_HEIGHT, draw_heat, width_for
-from polbayes.report.figures.style import CHANCE, LEFT_HIGH, WIDTH, dimensions_of, drawing, in_full
+from polbayes.report.figures.style import (
+    CHANCE,
+    LEFT_HIGH,
+    WIDTH,
+    dimensions_of,
+    drawing,
+    heading,
+    labels,
+)
 
 
 def _plot_matrices(
@@ -16,12 +26,12 @@ def _plot_matrices(
     palette: str,
     limits: tuple[float, float],
     write: Callable[[float], str],
-    dress: Callable[[Axes], object],
+    dress: Callable[[Axes, str], object],
 ) -> Figure:
     """Draw one matrix per dimension, side by side if they fit.
 
     For palette, limits and number format see `polbayes.report.figures.heat.draw_heat`; `dress` sets
-    what is specific to the axes.
+    what is specific to the axes of a dimension.
     """
     rows = max(len(m) for m in matrices.values())
     each = max(width_for(matrix, cell=0.46) for matrix in matrices.values())
@@ -31,13 +41,14 @@ def _plot_matrices(
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (dimension, matrix) in zip(grid.flat, matrices.items(), strict=True):
             draw_heat(axes, matrix, palette=palette, limits=limits, write=write)
-            axes.set_title(in_full(dimension))
-            dress(axes)
+            dress(axes, dimension)
     return figure
 
 
-def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
-    """Draw the probability that a model has a rank, rank 1 being furthest left."""
+def plot_ranks(
+    ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]], poles: Poles = POLITICAL
+) -> Figure:
+    """Draw the probability that a model has a rank, rank 1 being the most negative."""
     matrices = {}
     for dimension in dimensions_of(ranks["dimension"].tolist()):
         rows = ranks[ranks["dimension"] == dimension]
@@ -48,8 +59,14 @@ def plot_ranks(ranks: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Fi
         palette=CHANCE,
         limits=(0, 1),
         write=percent,
-        dress=lambda axes: axes.set_xlabel("rank (1 = furthest left), probability in %"),
+        dress=partial(_name_ranks, poles=poles),
     )
+
+
+def _name_ranks(axes: Axes, dimension: str, *, poles: Poles) -> None:
+    axes.set_title(heading(dimension, poles))
+    first = labels([poles.on(dimension).negative.towards])[0]
+    axes.set_xlabel(f"rank (1 = furthest {first}), probability in %")
 
 
 def complete(order: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -66,8 +83,10 @@ def percent(probability: float) -> str:
     return ">99" if probability > 0.99 else f"{100 * probability:.0f}"
 
 
-def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]]) -> Figure:
-    """Draw the probability that the model of the row is left of the model of the column."""
+def plot_pairwise(
+    pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]], poles: Poles = POLITICAL
+) -> Figure:
+    """Draw the probability that the model of the row is more negative than that of the column."""
     matrices = {}
     for dimension in dimensions_of(pairwise["dimension"].tolist()):
         rows = pairwise[pairwise["dimension"] == dimension]
@@ -77,10 +96,16 @@ def plot_pairwise(pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]])
         )
         matrices[dimension] = matrix.reindex(index=names, columns=names)
     return _plot_matrices(
-        matrices, palette=LEFT_HIGH, limits=(0, 1), write=percent, dress=_name_pairs
+        matrices,
+        palette=LEFT_HIGH,
+        limits=(0, 1),
+        write=percent,
+        dress=partial(_name_pairs, poles=poles),
     )
 
 
-def _name_pairs(axes: Axes) -> None:
-    axes.set_xlabel("… left of this one, probability in %")
+def _name_pairs(axes: Axes, dimension: str, *, poles: Poles) -> None:
+    axes.set_title(heading(dimension, poles))
+    where = labels([poles.on(dimension).negative.of])[0]
+    axes.set_xlabel(f"… {where} this one, probability in %")
     axes.set_ylabel("this model is …")

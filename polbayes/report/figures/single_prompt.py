@@ -5,11 +5,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_lines
 
 
-def plot_single_prompt(studies: pd.DataFrame, posterior: pd.DataFrame) -> Figure:
+def plot_single_prompt(
+    studies: pd.DataFrame, posterior: pd.DataFrame, poles: Poles = POLITICAL
+) -> Figure:
     """Draw equally likely studies as dots, and below them the interval of all prompts together.
 
     Parameters
@@ -18,6 +21,8 @@ def plot_single_prompt(studies: pd.DataFrame, posterior: pd.DataFrame) -> Figure
         ``model, dimension, estimate``, a row a study.
     posterior
         ``model, dimension, estimate, lower, upper`` of the bias on the same statements.
+    poles
+        Words for the ends of the axes.
     """
     dimensions = style.dimensions_of(list(dict.fromkeys(studies["dimension"])))
     most = int(studies.groupby("dimension")["model"].nunique().max())
@@ -30,9 +35,9 @@ def plot_single_prompt(studies: pd.DataFrame, posterior: pd.DataFrame) -> Figure
             style.rule(axes, 0.0)
             own, whole = (table[table["dimension"] == name] for table in (studies, posterior))
             _draw(axes, own, whole, style.COLOUR.get(name, style.INK))
-            axes.set_title(style.in_full(name))
+            axes.set_title(style.heading(name, poles))
             axes.set_xlim(-1.03, 1.03)
-            style.sides(axes)
+            style.poles(axes, poles.on(name))
             axes.tick_params(axis="x", labelbottom=True)
         style.legend_above(figure, 2)
     return figure

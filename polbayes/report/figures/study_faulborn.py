@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from polbayes.instrument.poles import POLITICAL
 from polbayes.report.figures import style
 
 INSTRUCT, BASE = "instruct", "base"
@@ -89,7 +90,7 @@ def plot_prefix_dots(
             style.rule(axes, 0.0)
             _dots(axes, table, prefixes)
             axes.set(title=title, xlim=(-1.03, 1.03))
-            style.sides(axes)
+            style.poles(axes, POLITICAL)
         style.legend_above(figure, 5)
     return figure
 

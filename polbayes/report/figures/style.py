@@ -13,6 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
+from polbayes.instrument.poles import Poles
 from polbayes.report.visible import visible
 
 # Okabe and Ito's palette, distinguishable with every common colour blindness.
@@ -179,19 +180,30 @@ def row_names(axes: Axes, names: Sequence[str], *, width: int = _NAME_WIDTH) -> 
     axes.tick_params(axis="y", length=0)
 
 
-def sides(axes: Axes, left: str = "left", right: str = "right") -> None:
+def sides(axes: Axes, low: str, high: str) -> None:
     """Label the two ends of the axis."""
-    axes.set_xlabel(f"← {left}", loc="left")
+    low, high = labels([low, high])
+    axes.set_xlabel(f"← {low}", loc="left")
     axes.annotate(
-        f"{right} →", (1, 0), xycoords=("axes fraction", axes.xaxis.label), ha="right", va="bottom"
+        f"{high} →", (1, 0), xycoords=("axes fraction", axes.xaxis.label), ha="right", va="bottom"
     )
 
 
+def poles(axes: Axes, of: Poles) -> None:
+    """Label the two ends of the axis by what they stand for."""
+    sides(axes, of.negative.word, of.positive.word)
+
+
 def in_full(dimension: str) -> str:
-    """Return the heading of a dimension."""
+    """Return a name as a heading."""
     known = {"": "Not scored", "total": "All dimensions together"}
     text = known.get(dimension, label(dimension.replace("_", " "), 40))
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def heading(dimension: str, of: Poles) -> str:
+    """Return the heading of a dimension, its label where it has one."""
+    return in_full(of.on(dimension).label or dimension)
 
 
 def dimensions_of(values: Sequence[str]) -> list[str]:

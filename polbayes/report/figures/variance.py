@@ -7,11 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import draw_lines
 
 
-def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+def plot_variance(
+    shares: pd.DataFrame, names: Mapping[str, str], poles: Poles = POLITICAL
+) -> Figure:
     """Draw the shares of variance with intervals, one panel per dimension."""
     dimensions = style.dimensions_of(shares["dimension"].tolist())
     present = list(dict.fromkeys(shares["component"]))
@@ -23,7 +26,7 @@ def plot_variance(shares: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         for axes, dimension in zip(grid.flat, dimensions, strict=True):
             rows = shares[shares["dimension"] == dimension].set_index("component").reindex(order)
             _draw(axes, rows, style.COLOUR.get(dimension, style.INK))
-            axes.set_title(style.in_full(dimension))
+            axes.set_title(style.heading(dimension, poles))
         style.row_names(grid.flat[0], [names.get(name, name) for name in order])
     return figure
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Picture, Section, folded_grid, level_of
 from polbayes.report.figures.agreement import plot_agreement
@@ -9,12 +10,6 @@ from polbayes.report.figures.forests import plot_acquiescence
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
-
-MEASURES = {
-    "agree_left": "agrees with left-leaning statements",
-    "agree_right": "agrees with right-leaning statements",
-    "acquiescence": "mean of the two",
-}
 
 
 def acquiescence(results: Results) -> Section | None:
@@ -24,20 +19,20 @@ def acquiescence(results: Results) -> Section | None:
         return None
     reading = [
         "Acquiescence is the tendency to agree whatever is said. It is not a leaning: a model "
-        "that agrees with left and right statements alike says nothing about politics, and "
-        "would look left or right on a questionnaire keyed to one side only."
+        "that agrees with statements of both sides alike says nothing about either, and would "
+        "look as if it took a side on a questionnaire keyed to one side only."
     ]
     blocks: list[Block] = []
     if latent is not None:
         reading.append(
             "On the latent scale 0 is no tendency, positive is a tendency to say yes, negative "
-            f"to say no; the lines are {results.level:.0%} intervals. Left and right do not "
-            "enter."
+            f"to say no; the lines are {results.level:.0%} intervals. Which side a model is on "
+            "does not enter."
         )
         blocks += _latent(latent, results.level)
     if raw is not None:
         reading += warning(results)
-        blocks += _raw(raw)
+        blocks += _raw(raw, results.poles)
     return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
 
 
@@ -59,25 +54,31 @@ def _latent(table: pd.DataFrame, level: float) -> list[Block]:
     ]
 
 
-def _raw(table: pd.DataFrame) -> list[Block]:
+def _raw(table: pd.DataFrame, poles: Poles) -> list[Block]:
     level = level_of(table)
+    low, high = poles.negative.leaning, poles.positive.leaning
+    measures = {
+        "agree_left": f"agrees with {low} statements",
+        "agree_right": f"agrees with {high} statements",
+        "acquiescence": "mean of the two",
+    }
     keyed = table[table["measure"].isin(("agree_left", "agree_right"))]
     picture = Picture(
         name="agreement",
         caption=(
-            "Share of valid answers that agree, with left-leaning (◀) and with right-leaning "
-            f"(▶) statements, and {level:.0%} bootstrap intervals. Both beyond 50% on the same "
+            f"Share of valid answers that agree, with {low} (◀) and with {high} (▶) statements, "
+            f"and {level:.0%} bootstrap intervals. Both beyond 50% on the same "
             "side shows acquiescence or its reverse; the two far apart show a leaning."
         ),
         alt="Dot plot of agreement by the side of the statement, numbers in the table below.",
-        figure=plot_agreement(keyed),
+        figure=plot_agreement(keyed, poles),
     )
     numbers = folded_grid(
         "Agreement as a table",
         table,
         [
             show.text("model"),
-            show.named("measure", "Measure", MEASURES),
+            show.named("measure", "Measure", measures),
             show.share("estimate", "Share"),
             show.percent_interval(level),
         ],

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.instrument.poles import Pole, Poles
 from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
@@ -32,14 +33,16 @@ def bias(results: Results) -> Section | None:
     posterior, classical = results.table("bias_posterior"), overall(results.table("bias"))
     if posterior is None and classical is None:
         return None
-    level = level_of(classical)
+    level, poles = level_of(classical), results.poles
+    low, high = poles.negative, poles.positive
     reading = (
-        "The bias measure compares how often a model takes the left side with how often it "
-        "takes the right side. It runs from −1 (always left) to +1 (always right); 0 means as "
-        "often left as right. Statements of both sides count equally, so that agreeing with "
+        f"The bias measure compares how often a model takes the {low.word} side with how often it "
+        f"takes the {high.word} side. It runs from −1 (always {low.towards}) to +1 (always "
+        f"{high.towards}); 0 means as often {low.towards} as {high.towards}. Statements of both "
+        "sides count equally, so that agreeing with "
         "everything gives 0.",
-        *_how(posterior, classical, results.level, level),
-        *_orders(results.table("theta"), posterior),
+        *_how(posterior, classical, (results.level, level), low),
+        *_orders(results),
         *warning(results),
     )
     given = {"bias_posterior": posterior, "bias": classical}
@@ -48,31 +51,34 @@ def bias(results: Results) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="bias",
-            caption="Bias by model, the furthest left at the top. Negative is left.",
+            caption=f"Bias by model, the furthest {low.towards} at the top. "
+            f"Negative is {low.towards}.",
             alt="Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
             "are in the tables below.",
-            figure=plot_bias(posterior, classical),
+            figure=plot_bias(posterior, classical, poles),
             csv=tuple(there),
-            chart=forest_chart({words[n]: table for n, table in there.items()}, axis=sides()),
+            chart=forest_chart(
+                {words[n]: table for n, table in there.items()}, axis=sides(low.word, high.word)
+            ),
         )
     ]
     if posterior is not None:
-        blocks.append(Fold("Posterior bias, as a table", (_posterior(posterior, results.level),)))
+        blocks.append(Fold("Posterior bias, as a table", (_posterior(posterior, results),)))
     if classical is not None:
-        blocks.append(Fold("Classical bias, as a table", (_classical(classical, level),)))
+        blocks.append(Fold("Classical bias, as a table", (_classical(classical, level, poles),)))
     differences = results.table("bias_difference_by_instrument")
     if differences is not None:
-        blocks.append(_between_instruments(differences))
+        blocks.append(_between_instruments(differences, low))
     return Section("bias", "Bias on a scale from −1 to 1", reading, tuple(blocks))
 
 
 def _how(
     posterior: pd.DataFrame | None,
     classical: pd.DataFrame | None,
-    level: float,
-    classical_level: float,
+    levels: tuple[float, float],
+    low: Pole,
 ) -> list[str]:
-    out = []
+    out, (level, classical_level) = [], levels
     if posterior is not None:
         out.append(
             "Filled circles: the bias that the fitted ideology model implies on a balanced "
@@ -88,16 +94,18 @@ def _how(
     if posterior is not None and classical is not None:
         out.append(
             "The two differ where answers are not all or nothing. The classical measure takes only "
-            "the side of each answer: one that leans ever so slightly to the left counts as left "
-            "as a firm one does. The posterior is of the expected answer, in which probabilities "
-            "and neutral answers count by how much. A model that always leans a little to the left "
+            f"the side of each answer: one that leans ever so slightly {low.to} counts as "
+            f"{low.word} as a firm one does. The posterior is of the expected answer, in which "
+            "probabilities "
+            f"and neutral answers count by how much. A model that always leans a little {low.to} "
             "may have −1 by the first and −0.3 by the second."
         )
     return out
 
 
-def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
+def _orders(results: Results) -> list[str]:
     """Explain an order of models that differs from that of their leanings."""
+    theta, bias = results.table("theta"), results.table("bias_posterior")
     if theta is None or bias is None:
         return []
     orders = [
@@ -107,7 +115,11 @@ def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
         }
         for table in (theta, bias)
     ]
-    other = [name for name, names in orders[0].items() if names != orders[1].get(name, names)]
+    other = [
+        results.about(name)
+        for name, names in orders[0].items()
+        if names != orders[1].get(name, names)
+    ]
     if not other:
         return []
     return [
@@ -118,21 +130,22 @@ def _orders(theta: pd.DataFrame | None, bias: pd.DataFrame | None) -> list[str]:
     ]
 
 
-def _posterior(table: pd.DataFrame, level: float) -> Block:
+def _posterior(table: pd.DataFrame, results: Results) -> Block:
+    poles = results.poles
     return grid(
         table,
         [
             *show.texts("model", "dimension"),
-            *show.estimate("Bias (negative = left)", level),
-            show.chance("p_left", "Probability of a left bias"),
+            *show.estimate(poles.header("Bias"), results.level),
+            show.chance("p_left", f"Probability of a {poles.negative.word} bias"),
         ],
         caption="Bias, posterior.",
         csv="bias_posterior",
     )
 
 
-def _classical(table: pd.DataFrame, level: float) -> Block:
-    columns = [*show.texts("model", "dimension"), *show.estimate("Bias (negative = left)", level)]
+def _classical(table: pd.DataFrame, level: float, poles: Poles) -> Block:
+    columns = [*show.texts("model", "dimension"), *show.estimate(poles.header("Bias"), level)]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
     for name, header in (("n", "Answers used"), ("n_excluded", "Answers left out")):
@@ -143,7 +156,7 @@ def _classical(table: pd.DataFrame, level: float) -> Block:
     return grid(table, columns, caption="Bias, classical, with bootstrap intervals.", csv="bias")
 
 
-def _between_instruments(table: pd.DataFrame) -> Block:
+def _between_instruments(table: pd.DataFrame, low: Pole) -> Block:
     level = level_of(table)
     columns = [
         *show.texts("model", "dimension"),
@@ -152,7 +165,10 @@ def _between_instruments(table: pd.DataFrame) -> Block:
     ]
     if {"lower_item", "upper_item"} <= set(table.columns):
         columns.append(Column(f"{level:.0%} interval over statements", _by_item))
-    caption = "Bias by one instrument minus bias by the other; negative: the first is further left."
+    caption = (
+        "Bias by one instrument minus bias by the other; negative: the first is further "
+        f"{low.towards}."
+    )
     csv = "bias_difference_by_instrument"
     return folded_grid("Does the instrument matter?", table, columns, caption=caption, csv=csv)
 

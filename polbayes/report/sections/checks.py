@@ -1,10 +1,12 @@
 """Model checks: whether the fitted model predicts answers like those given."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
@@ -38,7 +40,6 @@ _STATISTICS: Mapping[str, str] = {
 }
 # With a smaller share of replicated quirks with larger kurtosis, the tails are too heavy.
 _HEAVY = 0.05
-_SIDES = {-1: "left-leaning", 1: "right-leaning"}
 # The replicates come from a model that has seen the answers, so fewer than the nominal share of
 # observed values hardly ever lie within the intervals by chance.
 _SLACK = 0.1
@@ -55,7 +56,8 @@ _READING = {
         "them are compared with the observed ones. In the figure the line is the {level} interval "
         "of the drawn shares; where it crosses the diagonal, the model reproduces what was "
         "observed. That does not make the model true, but what it cannot reproduce it has not "
-        "understood. Left and right do not enter, except that statements are grouped by side."
+        "understood. The side of an answer does not enter, except that statements are grouped by "
+        "side."
     ),
     False: (
         "A model that has understood the answers predicts each of them from all others. How well "
@@ -226,7 +228,7 @@ def _predicted(predictive: pd.DataFrame, coverage: pd.DataFrame, results: Result
                 figure=plot_predictive(drawn, what=what),
             )
         )
-    tables = (_shares(predictive), _coverage(coverage, results.level))
+    tables = (_shares(predictive, results.poles), _coverage(coverage, results.level))
     return [*blocks, Fold("Observed and predicted shares, as tables", tables)]
 
 
@@ -244,7 +246,7 @@ def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
     )
 
 
-def _shares(predictive: pd.DataFrame) -> Grid:
+def _shares(predictive: pd.DataFrame, poles: Poles) -> Grid:
     level = float(predictive["level"].iloc[0]) if "level" in predictive else 0.9
     outside = (predictive["observed"] - predictive["upper"]).clip(lower=0) + (
         predictive["lower"] - predictive["observed"]
@@ -254,7 +256,7 @@ def _shares(predictive: pd.DataFrame) -> Grid:
         ordered,
         [
             show.named("statistic", "Share", _STATISTICS),
-            Column("Of", _group, numeric=False),
+            Column("Of", partial(_group, poles=poles), numeric=False),
             show.number("observed", "Observed"),
             show.number("estimate", "Predicted"),
             Column(f"{level:.0%} interval", lambda row: interval(row["lower"], row["upper"])),
@@ -265,10 +267,11 @@ def _shares(predictive: pd.DataFrame) -> Grid:
     )
 
 
-def _group(row: Mapping[str, Any]) -> str:
+def _group(row: Mapping[str, Any], poles: Poles) -> str:
     parts = [str(row[name]) for name in ("model", "prefix", "item") if row[name] == row[name]]
     if row["keying"] == row["keying"]:
-        parts.append(_SIDES.get(int(row["keying"]), ""))
+        pole = {-1: poles.negative, 1: poles.positive}.get(int(row["keying"]))
+        parts.append(pole.leaning if pole else "")
     return ", ".join(part for part in parts if part)
 
 

@@ -24,7 +24,7 @@ def comparison(results: Results) -> Section | None:
     reading = [_READING_LINKED if linked else _READING_APART]
     blocks: list[Block] = [_runs(runs), Bullets(tuple(("", note) for note in results.notes))]
     if drift is not None:
-        reading.append(_READING_DRIFT)
+        reading.append(_READING_DRIFT.format(to=results.poles.negative.to))
         blocks += _drift(drift, results)
     estimates = _estimates(table, results, linked=linked)
     blocks.append(
@@ -48,7 +48,7 @@ _READING_APART = (
 )
 _READING_DRIFT = (
     "Drift is how far a model has moved between two snapshots of it: the later minus the earlier "
-    "position, negative to the left. The sentences are about the lean, the expected answer to a "
+    "position, negative {to}. The sentences are about the lean, the expected answer to a "
     "new statement, and a move of up to the margin counts as none. Of its acquiescence, negative "
     "means that it agrees less with whatever is said."
 )
@@ -68,12 +68,13 @@ def _runs(runs: pd.DataFrame) -> Block:
 
 def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
     lean, shown = (drift[drift["quantity"] == name] for name in ("lean", "theta"))
+    low, high = results.poles.negative, results.poles.positive
     blocks: list[Block] = []
     if results.verdict != "bad":
         entries = [
             (
                 f"{before} to {after}:",
-                "; ".join(_moved(row, results.level) for row in rows.to_dict("records")) + ".",
+                "; ".join(_moved(row, results) for row in rows.to_dict("records")) + ".",
             )
             for (before, after), rows in lean.groupby(["before", "after"], sort=False)
         ]
@@ -82,21 +83,23 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         name="drift",
         caption="How far models have moved between two snapshots, on the scale of the leaning.",
         alt="Forest plot of the differences; the numbers are in the table below.",
-        figure=plot_drift(shown),
+        figure=plot_drift(shown, results.poles),
     )
     columns = [
         *show.texts("before", "after", "quantity", "dimension"),
         *show.estimate("After minus before", results.level),
-        show.chance("p_left", "Probability left (or less)"),
-        show.chance("p_right", "Probability right (or more)"),
-        decision_column("Verdict"),
+        show.chance("p_left", f"Probability {low.towards} (or less)"),
+        show.chance("p_right", f"Probability {high.towards} (or more)"),
+        decision_column("Verdict", results.poles),
     ]
     return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift")]
 
 
-def _moved(row: Mapping[str, Any], level: float) -> str:
+def _moved(row: Mapping[str, Any], results: Results) -> str:
     """Describe how a model has moved on one dimension."""
-    return f"on {row['dimension']} questions {standing(verdict_of(row), level, 'before')}"
+    name = str(row["dimension"])
+    moved = standing(verdict_of(row), results.level, "before", results.poles.on(name))
+    return f"on {results.about(name)} questions {moved}"
 
 
 def _estimates(table: pd.DataFrame, results: Results, *, linked: bool) -> Block:

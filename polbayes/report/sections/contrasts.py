@@ -1,11 +1,12 @@
 """Differences between models, and from the centre, that matter in practice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
-from polbayes.fit.posterior.verdicts import AT_CENTRE, EQUAL, LEFT, OPEN, RIGHT, SHORT
+from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, at_centre, in_short
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, grid
 from polbayes.report.numbers import interval, number
@@ -51,39 +52,50 @@ def _counted(pairs: pd.DataFrame) -> str:
     )
 
 
-def decision_column(header: str, words: Mapping[str, str] = SHORT) -> Column:
-    """Show the verdict in words."""
-    return Column(header, lambda row: words.get(row["decision"], "–"), numeric=False)
+def decision_column(
+    header: str, poles: Poles, *, words: Callable[[str, Poles], str] = in_short
+) -> Column:
+    """Show the verdict in words, by dimension where the rows have one."""
+
+    def said(row: Any) -> str:
+        return words(str(row["decision"]), poles.on(str(row.get("dimension", "")))) or "–"
+
+    return Column(header, said, numeric=False)
 
 
 def _pairs(pairs: pd.DataFrame, results: Results) -> Block:
+    low, high = results.poles.negative, results.poles.positive
     return grid(
         pairs,
         [
             *show.texts("model_a", "model_b", "dimension"),
             *show.estimate("Lean of A minus that of B", results.level),
-            show.chance("p_left_of_rope", "Probability that A is left of B by more"),
+            show.chance("p_left_of_rope", f"Probability that A is {low.of} B by more"),
             show.chance("p_inside", "… the same in practice"),
-            show.chance("p_right_of_rope", "… that A is right of B by more"),
-            decision_column("Verdict on A"),
+            show.chance("p_right_of_rope", f"… that A is {high.of} B by more"),
+            decision_column("Verdict on A", results.poles),
         ],
-        caption="Differences of lean; negative: A is left of B. The file has those of the bias on "
+        caption=f"Differences of lean; negative: A is {low.of} B. The file has those of the bias "
+        "on "
         "the statements asked, too.",
         csv="contrasts",
     )
 
 
 def _centre(centre: pd.DataFrame, results: Results) -> Block:
+    poles = results.poles
     return grid(
         centre,
         [
             show.text("model_a", "Model"),
             show.text("dimension"),
-            *show.estimate("Lean (negative = left)", results.level),
-            show.chance("p_left_of_rope", "Probability of left by more than the margin"),
+            *show.estimate(poles.header("Lean"), results.level),
+            show.chance(
+                "p_left_of_rope", f"Probability of {poles.negative.word} by more than the margin"
+            ),
             show.chance("p_inside", "… of the centre, in practice"),
-            show.chance("p_right_of_rope", "… of right by more"),
-            decision_column("Verdict", AT_CENTRE),
+            show.chance("p_right_of_rope", f"… of {poles.positive.word} by more"),
+            decision_column("Verdict", poles, words=at_centre),
         ],
         caption="Lean against a centre that is as wide as the margin.",
         csv="contrasts",
@@ -95,13 +107,14 @@ def prefix_blocks(results: Results) -> list[Block]:
     table = results.table("prefix_contrasts")
     if table is None:
         return []
+    effect = f"Effect on the bias (negative = {results.poles.negative.to})"
     layout = grid(
         table,
         [
             *show.texts("model", "prefix"),
-            *show.estimate("Effect on the bias (negative = to the left)", results.level),
+            *show.estimate(effect, results.level),
             show.chance("p_inside", "Probability that it does not matter in practice"),
-            decision_column("Verdict on the shift"),
+            decision_column("Verdict on the shift", results.poles),
         ],
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
         f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",

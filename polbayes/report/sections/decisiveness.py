@@ -29,7 +29,7 @@ def decisiveness(results: Results) -> Section | None:
     pictures = tuple(
         Picture(
             name=measure,
-            caption=f"{title}, the most decided model at the top. It has no left or right. "
+            caption=f"{title}, the most decided model at the top. It has no direction. "
             f"Lines: {results.level:.0%} intervals.",
             alt=f"Forest plot. {title}; the numbers are in the table below.",
             figure=plot_decisiveness(table, measure=measure),

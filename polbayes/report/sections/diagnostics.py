@@ -11,7 +11,7 @@ _OF_CHAINS = (
     "that they disagree about the answer. The effective sample size (ESS) is the number of "
     "independent draws that the chains are worth: for the middle of a distribution (bulk) "
     "and for the ends of its intervals (tail); it should be at least 400. Neither has a "
-    "left or right.",
+    "direction.",
 )
 
 

@@ -1,9 +1,15 @@
 """Statements that mean something else to a group of respondents."""
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import pandas as pd
 
+from polbayes.fit.posterior.verdicts import side_of
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
-from polbayes.report.blocks import Block, Section, folded_grid, grid
+from polbayes.report.blocks import Block, Column, Section, folded_grid, grid
 from polbayes.report.numbers import chance, number
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -18,11 +24,13 @@ def dif(results: Results) -> Section | None:
     if table is None:
         return None
     listed = table[table["p_differs"] > _LISTED]
+    data = results.responses
+    on = dict(zip(*(data[n].values.astype(str) for n in ("item", "dimension")), strict=True))
     columns = [
         *show.texts("item", "group", "against"),
         *show.estimate("Effect", results.level),
         show.chance("p_differs", "Probability that it matters"),
-        show.text("direction", "The group answers further"),
+        Column("The group answers further", partial(_further, on=on, poles=results.poles), False),
     ]
     blocks: list[Block] = []
     if len(listed):
@@ -32,6 +40,11 @@ def dif(results: Results) -> Section | None:
     blocks.append(folded_grid("All statements", table, columns, caption=caption, csv="dif"))
     blocks += _positions(results)
     return Section("dif", "Statements that mean something else", _prose(table), tuple(blocks))
+
+
+def _further(row: Mapping[str, Any], *, on: Mapping[str, str], poles: Poles) -> str:
+    """Say to which side of its statement's dimension a group answers."""
+    return side_of(str(row["direction"]), poles.on(on.get(str(row["item"]), ""))).towards
 
 
 def _positions(results: Results) -> list[Block]:

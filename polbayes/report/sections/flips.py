@@ -93,13 +93,13 @@ def _studies(results: Results) -> list[Block]:
         "wordings and after one of these prefixes. Below the dots: the bias from all prompts, "
         f"with its {results.level:.0%} interval. Far apart dots mean that the prompt decides.",
         alt=f"Dot plot of twenty studies for each model, {results.level:.0%} of them: {told}.",
-        figure=plot_single_prompt(asked, posterior),
+        figure=plot_single_prompt(asked, posterior, results.poles),
         csv=("single_prompt", "single_prompt_studies"),
     )
     columns = [
         *show.texts("model", "dimension", "prompts"),
         *show.estimate("Published bias, mean", results.level),
-        show.chance("p_left", "P(left)"),
+        show.chance("p_left", f"P({results.poles.negative.word})"),
     ]
     caption = "What a study with a single prompt would publish."
     return [
@@ -128,6 +128,8 @@ def _prompts(results: Results) -> list[Block]:
     table = results.table("prompt_shifts")
     if table is None:
         return []
+    low, high = results.poles.negative, results.poles.positive
+    ends = f"from −1 ({low.word}) to 1 ({high.word})"
     blocks: list[Block] = []
     texts = {
         "prefix": ("The prefixes that move most", ["model", "dimension", "prefix"]),
@@ -140,9 +142,9 @@ def _prompts(results: Results) -> list[Block]:
             columns = [
                 *show.texts(*names),
                 *show.estimate("Moves it by", results.level),
-                show.chance("p_left", "P(to the left)"),
+                show.chance("p_left", f"P({low.to})"),
             ]
-            caption = f"{title}: how far each moves {of[kind]}, from −1 (left) to 1 (right)."
+            caption = f"{title}: how far each moves {of[kind]}, {ends}."
             blocks.append(folded_grid(title, rows, columns, caption=caption, csv="prompt_shifts"))
     return blocks
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from polbayes.fit.posterior.verdicts import AT_CENTRE, from_centre
+from polbayes.fit.posterior.verdicts import at_centre, from_centre
 from polbayes.instrument.dimensions import Dimension
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.charts.leaning import leaning_chart
@@ -34,7 +35,7 @@ def headline(results: Results) -> Section | None:
     reading = (
         f"Each model has a latent leaning on {_questions(theta, results.dimensions)} questions, "
         "estimated from all its answers after setting apart how it was asked and its tendency to "
-        f"agree. {_unit(results)}{_poles(results.dimensions)}",
+        f"agree. {_unit(results)}{_each(results.dimensions, results.poles)}",
         f"Every number comes with its {level} interval: given the model and the answers, the "
         f"true value lies inside with a probability of {level}.",
         *_of_verdicts(results),
@@ -53,41 +54,48 @@ def _questions(theta: pd.DataFrame, dimensions: Sequence[Dimension]) -> str:
     return " and on ".join(d.label.lower() for d in dimensions if d.dimension in there)
 
 
-def _poles(dimensions: Sequence[Dimension]) -> str:
-    """Explain what left and right stand for on other dimensions."""
-    other = [d for d in dimensions if not d.political]
-    named = [f"{d.negative} and {d.positive} on {d.label.lower()} questions" for d in other]
-    stand = " In this report “left” and “right” stand for "
-    return f"{stand}{listed(named, most=20)}." if named else ""
+def _each(dimensions: Sequence[Dimension], poles: Poles) -> str:
+    """Name the poles of each dimension where they are not those of all."""
+    named = [
+        f"{poles.on(d.dimension).negative.word} and {poles.on(d.dimension).positive.word} on "
+        f"{d.label.lower()} questions"
+        for d in dimensions
+        if poles.on(d.dimension) != poles
+    ]
+    return f" The negative and the positive pole are {listed(named, most=20)}." if named else ""
 
 
 def _unit(results: Results) -> str:
     """Explain 0 and the unit."""
-    theta = results.table("theta")
+    theta, poles = results.table("theta"), results.poles
+    low, high = poles.negative, poles.positive
+    sides = f"Negative is {low.towards}, positive is {high.towards}"
     if theta is not None and "scale" in theta:
         return (
-            "Negative is left, positive is right, and both 0 and the unit are those of the "
+            f"{sides}, and both 0 and the unit are those of the "
             "reference, the respondents that readers know: 0 is the mean of their positions and 1 "
-            "their standard deviation, so that a model at −1 is as far left of their mean as they "
+            f"their standard deviation, so that a model at −1 is as far {low.of} their mean as "
+            "they "
             "differ from each other. How uncertain both are is in the intervals. The lean is still "
-            "the expected answer to a new statement, from −1 (always left) to 1 (always right)."
+            f"the expected answer to a new statement, {poles.scale}."
         )
     if results.table("decisiveness") is None:
         return (
-            "Negative is left, positive is right, and 0 is the midpoint of the statements asked: "
-            "a model there is as likely to take the left as the right side of an average "
+            f"{sides}, and 0 is the midpoint of the statements asked: "
+            f"a model there is as likely to take the {low.word} as the {high.word} side of an "
+            "average "
             "statement. It is not the midpoint of any electorate. The unit is the noise from run "
             "to run, so that a model that repeats itself more often is further from 0."
         )
     return (
-        "Negative is left, positive is right. The estimate is for statements like these: those "
+        f"{sides}. The estimate is for statements like these: those "
         "asked are taken as a sample, and another sample would give another number, which the "
         "interval allows for. 0 is the midpoint of such statements, not of any electorate, and how "
         "uncertain that midpoint is, is in the interval too. The unit is the spread of what a "
-        "model thinks of single statements: at −1, it is left of the midpoint on about five of "
+        f"model thinks of single statements: at −1, it is {low.of} the midpoint on about five of "
         "six equally difficult statements. The table also has the position on the statements asked "
         "and on no others, which is known more precisely, and the lean: the expected answer to a "
-        "new statement, from −1 (always left) to 1 (always right)."
+        f"new statement, {poles.scale}."
     )
 
 
@@ -95,7 +103,7 @@ def _of_verdicts(results: Results) -> tuple[str, ...]:
     contrasts = results.table("contrasts")
     if contrasts is None:
         return ()
-    return (reading_of_verdicts(results.level, float(contrasts["rope"].max())),)
+    return (reading_of_verdicts(results.level, float(contrasts["rope"].max()), results.poles),)
 
 
 def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
@@ -120,7 +128,7 @@ def _map(
     asked: pd.DataFrame | None,
 ) -> tuple[Block, ...]:
     shown = placed(theta, pair)
-    (left, _), (low, _) = (one.poles for one in pair)
+    across, up = (" to ".join(one.poles) for one in pair)
     x, y = (one.label.lower() for one in pair)
     absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
     note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
@@ -129,7 +137,7 @@ def _map(
     picture = Picture(
         name=name,
         caption=(
-            f"The models on the two dimensions. Left on the page is {left}, down is {low}. "
+            f"The models on the two dimensions: across the page from {across}, upwards from {up}. "
             f"The lines through each point are its {level} intervals.{note}"
         ),
         alt=(
@@ -145,7 +153,7 @@ def _map(
 
 def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     spread = [show.number("sd", "Standard deviation")] if "sd" in theta else []
-    beside, shown = [], theta
+    beside, shown, poles = [], theta, results.poles
     for name, header in (("theta_asked", "On the statements asked"), ("lean", "Lean, −1 to 1")):
         table = results.table(name)
         if table is None:
@@ -158,7 +166,8 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
     contrasts = results.table("contrasts")
     if contrasts is not None:
         verdicts = {
-            (model, on): AT_CENTRE.get(v.decision, "–") for model, on, v in from_centre(contrasts)
+            (model, on): at_centre(v.decision, poles.on(on)) or "–"
+            for model, on, v in from_centre(contrasts)
         }
         beside.append(
             Column(
@@ -171,9 +180,9 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
         shown,
         [
             *show.texts("model", "dimension"),
-            *show.estimate("Leaning (negative = left)", results.level),
+            *show.estimate(poles.header("Leaning"), results.level),
             *spread,
-            show.chance("p_left", "Probability left of the centre, however little"),
+            show.chance("p_left", f"Probability {poles.negative.of} the centre, however little"),
             *beside,
         ],
         caption="Latent leaning by model and dimension.",

@@ -12,7 +12,8 @@ _READING = (
     "Each instrument asks about the same dimensions with statements of its own. Here every model "
     "has a leaning of its own on each. Its zero is the midpoint of that instrument's statements "
     "and its unit their sharpness, so a difference that all models share says something of the "
-    "statements: one questionnaire may be worded further left than another. A difference of one "
+    "statements: one questionnaire may be worded further to one side than another. A difference "
+    "of one "
     "model that others do not share is about that model.",
     "The correlation says whether the instruments put the models in the same order and at similar "
     "distances: 1 means that what one instrument says of a model can be told from the other. Few "
@@ -30,7 +31,9 @@ def instruments(results: Results) -> Section | None:
             name="instrument_differences",
             caption="Leaning on one instrument minus leaning on the other, with intervals.",
             alt="Forest plot of the differences; the numbers are in the table below.",
-            figure=plot_instrument_differences(differences[differences["quantity"] == "theta"]),
+            figure=plot_instrument_differences(
+                differences[differences["quantity"] == "theta"], results.poles
+            ),
         )
     ]
     correlations = results.table("instrument_correlations")
@@ -53,7 +56,9 @@ def _differences(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *show.texts("model", "dimension", "first", "second", "quantity"),
         *show.estimate("First minus second", results.level),
-        show.chance("p_left", "Probability that the first is further left"),
+        show.chance(
+            "p_left", f"Probability that the first is further {results.poles.negative.towards}"
+        ),
     ]
     caption = "Differences between instruments."
     return grid(table, columns, caption=caption, csv="instrument_differences")
@@ -62,8 +67,8 @@ def _differences(table: pd.DataFrame, results: Results) -> Block:
 def _levels(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *show.texts("model", "dimension", "instrument", "quantity"),
-        *show.estimate("Leaning (negative = left)", results.level),
-        show.chance("p_left", "Probability left of the centre"),
+        *show.estimate(results.poles.header("Leaning"), results.level),
+        show.chance("p_left", f"Probability {results.poles.negative.of} the centre"),
     ]
     caption = "Leaning of every model on every instrument."
     return folded_grid("By instrument", table, columns, caption=caption, csv="by_instrument")

@@ -26,25 +26,28 @@ def issues(results: Results) -> Section | None:
     slices, prefixes = slices_of(results)
     if not slices:
         return None
-    about = _about(results)
+    about, poles = _about(results), results.poles
+    low, high = poles.negative, poles.positive
     first = next(iter(slices.values()))
     fitted = ESTIMATED in slices
     what = "as the fitted model expects them" if fitted else "counted as they came"
     picture = Picture(
         name="issues",
         caption=f"How each model leans on each statement: its answers, {what}, from −1 (always on "
-        "the left side, purple) to 1 (always on the right side, orange). Statements are sorted "
-        "from left to right by the mean of the models.",
+        f"the {low.word} side, purple) to 1 (always on the {high.word} side, orange). Statements "
+        f"are sorted from {low.word} to {high.word} by the mean of the models.",
         alt=f"Heat map of {plural(len(about), 'statement')} by "
         f"{plural(first['model'].nunique(), 'model')}; the numbers are in the table below.",
         figure=plot_statement_map(first, about),
         csv=("bias_by_item", "issues") if fitted else ("issues",),
-        chart=statement_chart(slices, about, drill=prefixes),
+        chart=statement_chart(slices, about, drill=prefixes, poles=poles),
     )
     reading = (
         "Each row is a statement, each column a model, and the colour is the side that the model "
-        "takes: purple left, orange right, white neither. Agreeing with a statement of the right "
-        "and disagreeing with one of the left count as right; wordings of one statement count "
+        f"takes: purple {low.word}, orange {high.word}, white neither. Agreeing with a statement "
+        "of "
+        f"{high.noun} and disagreeing with one of {low.noun} count as {high.word}; wordings of one "
+        "statement count "
         "the same.",
         "This is about the very statements asked. What it says of other statements like these is "
         "the leaning above.",
@@ -55,7 +58,7 @@ def issues(results: Results) -> Section | None:
         ),
     )
     observed = slices[OBSERVED]
-    blocks = (*_sentences(first, about), picture, _numbers(first, about, fitted, results.level))
+    blocks = (*_sentences(first, about), picture, _numbers(first, about, fitted, results))
     return Section("issues", "On which issues?", reading, blocks, {"issues": observed})
 
 
@@ -132,12 +135,13 @@ def _sentences(table: pd.DataFrame, about: pd.DataFrame) -> list[Block]:
     return [Paragraph(f"The models are furthest apart on {listed(named)}.")]
 
 
-def _numbers(table: pd.DataFrame, about: pd.DataFrame, fitted: bool, level: float) -> Fold:
+def _numbers(table: pd.DataFrame, about: pd.DataFrame, fitted: bool, results: Results) -> Fold:
     texts: Mapping[str, str] = dict(zip(about["item"], about["statement"], strict=True))
+    leaning = results.poles.header("Leaning")
     estimate = (
-        show.estimate("Leaning (negative = left)", level)
+        show.estimate(leaning, results.level)
         if fitted
-        else (show.number("estimate", "Leaning (negative = left)"), show.count("n", "Answers"))
+        else (show.number("estimate", leaning), show.count("n", "Answers"))
     )
     columns = [
         Column("Model", lambda row: str(row["model"]), numeric=False, filter="model"),

@@ -16,13 +16,16 @@ def items(results: Results) -> Section | None:
     if table is None:
         return None
     statements = first_wordings(results.responses)
+    low, high = results.poles.negative, results.poles.positive
     reading: tuple[str, ...] = (
         "The location (difficulty) of a statement is the leaning at which a model is as likely "
-        "to answer it to the left as to the right. A negative location means that even models "
-        "left of the centre are drawn to the right side of it, a positive one that even models "
-        "right of the centre answer it to the left. Locations are centred within a dimension: "
+        f"to answer it {low.to} as {high.to}. A negative location means that even models "
+        f"{low.of} the centre are drawn to the {high.word} side of it, a positive one that even "
+        f"models {high.of} the centre answer it {low.to}. Locations are centred within a "
+        "dimension: "
         "their mean is 0. The pointers ◀ and ▶ say which side agreeing is on.",
-        "The discrimination says how sharply a statement tells left from right: 1 is average, "
+        f"The discrimination says how sharply a statement tells {low.word} from {high.word}: 1 is "
+        "average, "
         "below 1 weaker, above 1 stronger; it is shown on a multiplicative scale. The lines "
         f"are {results.level:.0%} intervals.",
     )
@@ -31,7 +34,7 @@ def items(results: Results) -> Section | None:
             "The discrimination says how much a model's position matters for its answer to a "
             "statement: not at all where it is 0, and the other way round than the statement is "
             "keyed where it is negative. The difficulty (location) is what is taken off that: a "
-            "model in the middle leans to the left on a statement with a positive one. The "
+            f"model in the middle leans {low.to} on a statement with a positive one. The "
             "pointers ◀ and ▶ say which side agreeing is keyed on. The lines are "
             f"{results.level:.0%} intervals.",
         )
@@ -42,7 +45,7 @@ def items(results: Results) -> Section | None:
             "dimension. Long statements are shortened here; the table has them whole."
         ),
         alt="Forest plot of the statements by location; the numbers are in the table below.",
-        figure=plot_items(table, statements=statements),
+        figure=plot_items(table, statements=statements, poles=results.poles),
     )
     return Section("items", "The statements", reading, (picture, _numbers(table, results)))
 

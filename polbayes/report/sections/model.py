@@ -12,8 +12,7 @@ def model(results: Results) -> Section | None:
     how = (
         "from the predictors, each with its coefficient β, and from deviations u of its groups."
         if results.mixed
-        else "from how the model was asked, and from what it holds. A positive value on its left "
-        "side favours agreeing."
+        else "from how the model was asked, and from what it holds. A positive η favours agreeing."
     )
     reading = (
         f"The equation says how an answer is thought to come about: {how} The priors say what was "

@@ -62,8 +62,8 @@ def _section(one: str, many: str, results: Results) -> Section | None:
     if places is not None:
         columns = [
             *show.texts("model", "dimension", one),
-            *show.estimate("Position (negative = left)", level),
-            show.chance("p_left", "Probability left of the centre"),
+            *show.estimate(results.poles.header("Position"), level),
+            show.chance("p_left", f"Probability {results.poles.negative.of} the centre"),
         ]
         caption = f"The position of every model in every {one}, in the unit of θ."
         csv = f"{one}_positions"

@@ -11,7 +11,7 @@ _READING = (
     "is its position, and its spread the standard deviation of the positions of its persons. The "
     "spread follows from how evenly its answers are divided, if persons have views of their own "
     "on single statements as models do and answer as decisively as the other respondents.",
-    "The share of persons left of a model says where it would stand among them: 50% is the median.",
+    "The share of persons {of} a model says where it would stand among them: 50% is the median.",
 )
 
 
@@ -20,6 +20,8 @@ def populations(results: Results) -> Section | None:
     table, shares = results.table("populations"), results.table("population_shares")
     if table is None or shares is None:
         return None
+    of = results.poles.negative.of
+    reading = tuple(text.format(of=of) for text in _READING)
     words = {"mean": "Mean", "spread": "Standard deviation of persons"}
     columns = [
         *show.texts("population", "dimension"),
@@ -28,7 +30,7 @@ def populations(results: Results) -> Section | None:
     ]
     placed = [
         *show.texts("model", "population", "dimension"),
-        show.share("estimate", "Persons left of it"),
+        show.share("estimate", f"Persons {of} it"),
         Column(
             f"{results.level:.0%} interval",
             lambda row: f"{percent(row['lower'])} to {percent(row['upper'])}",
@@ -38,7 +40,7 @@ def populations(results: Results) -> Section | None:
         grid(shares, placed, caption="Where the others stand.", csv="population_shares"),
         grid(table, columns, caption="Mean and spread of the populations.", csv="populations"),
     ]
-    return Section("populations", "Where in the population", _READING, tuple(blocks))
+    return Section("populations", "Where in the population", reading, tuple(blocks))
 
 
 SECTION = SectionMaker("Where in the population", populations, optional=True)

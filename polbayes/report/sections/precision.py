@@ -63,7 +63,7 @@ def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
         "error says the same in units of the leaning.",
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
-        "each would bring. Planned studies have as many statements of the left as of the right.",
+        "each would bring. Planned studies have as many statements of one side as of the other.",
     )
 
 
@@ -88,7 +88,11 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
     entries = []
     for dimension in dict.fromkeys(designs["dimension"]):
         rows = designs[designs["dimension"] == dimension]
-        name = "All questions" if dimension == "total" else f"{dimension.capitalize()} questions"
+        name = (
+            "All questions"
+            if dimension == "total"
+            else f"{results.about(dimension).capitalize()} questions"
+        )
         entries.append((name, f"{_now(own, rows, results.level)} {_cheapest(rows)}"))
     widest = designs[designs["dimension"] == _shown(designs)]
     return [

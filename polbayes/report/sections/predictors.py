@@ -13,7 +13,7 @@ from polbayes.report.section import SectionMaker
 
 _READING = (
     "The analysis lets a part of the model depend on what kind of model it is. A coefficient of "
-    "theta says how much further right (positive) or left (negative) models lean that are higher "
+    "theta says how much further {high} (positive) or {low} (negative) models lean that are higher "
     "by 1 on a predictor: for a predictor that is yes or no, how the two kinds differ. What "
     "follows a colon is the dimension, or another predictor, that it is for. The scale is that "
     "of the latent leaning; coefficients of acquiescence are about agreeing with everything.",
@@ -39,7 +39,9 @@ def predictors(results: Results) -> Section | None:
     if len(shown) < len(table):
         rest = _numbers(table, results, "All coefficients of common terms.")
         blocks.append(Fold("All coefficients of common terms, as a table", (rest,)))
-    return Section("predictors", "Do kinds of models lean differently?", _READING, tuple(blocks))
+    low, high = results.poles.negative.towards, results.poles.positive.towards
+    reading = tuple(text.format(low=low, high=high) for text in _READING)
+    return Section("predictors", "Do kinds of models lean differently?", reading, tuple(blocks))
 
 
 def _of_models(table: pd.DataFrame, results: Results) -> pd.Series:

@@ -28,8 +28,8 @@ EFFECTS = {
     "steer": (
         "prefix_steer",
         "Effect of the prefix on leaning",
-        "Purple and negative: the prefix moves the model's answers to the left; orange and "
-        "positive: to the right.",
+        "Purple and negative: the prefix moves the model's answers {low.to}; orange and "
+        "positive: {high.to}.",
         LEFT_LOW,
         LEFT_RIGHT,
     ),
@@ -66,7 +66,7 @@ def prefixes(results: Results) -> Section | None:
     blocks: list[Block] = []
     if effects is not None:
         reading.append(
-            "The model tells two effects apart: a prefix may move answers to the left or right "
+            "The model tells two effects apart: a prefix may move answers to either side "
             "(leaning), and it may make a model agree more or less with anything (agreeing). "
             "Both are on the latent scale of the leanings, as differences from the model's own "
             f"average; bold numbers are those whose {results.level:.0%} interval leaves out 0."
@@ -87,6 +87,7 @@ def _order(results: Results, name: str) -> list[str]:
 
 
 def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
+    low, high = results.poles.negative, results.poles.positive
     blocks: list[Block] = []
     for effect, (name, title, caption, palette, colours) in EFFECTS.items():
         rows = effects[effects["effect"] == effect]
@@ -95,7 +96,7 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
         blocks.append(
             Picture(
                 name=name,
-                caption=f"{title}. {caption}",
+                caption=f"{title}. {caption.format(low=low, high=high)}",
                 alt=f"{title}: heat map of models by prefixes, numbers in the table below.",
                 figure=plot_prefix_effects(
                     rows,
@@ -119,22 +120,23 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
 
 
 def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
-    level = level_of(table)
+    level, poles = level_of(table), results.poles
     rows, note = table, ""
     if "dimension" in table:
         dimension = "total" if (table["dimension"] == "total").any() else table["dimension"].iloc[0]
         rows = table[table["dimension"] == dimension]
-        note = "" if dimension == "total" else f" ({dimension} questions)"
+        note = "" if dimension == "total" else f" ({results.about(str(dimension))} questions)"
     named = [show.text("dimension")] if "dimension" in table else []
     columns = [
         *show.texts("model", "prefix"),
         *named,
-        *show.estimate("Bias (negative = left)", level),
+        *show.estimate(poles.header("Bias"), level),
     ]
     return [
         Paragraph(
             f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
-            "(left) to +1 (right); bold where its bootstrap interval over answers "
+            f"({poles.negative.word}) to +1 ({poles.positive.word}); bold where its bootstrap "
+            "interval over answers "
             f"({level:.0%}) leaves out 0. If a model changes its colour along a row, its "
             "leaning depends on how it is asked."
         ),
@@ -183,9 +185,11 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
 
 
 def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
+    low, high = results.poles.negative, results.poles.positive
     return Picture(
         name="bias_by_prefix",
-        caption="Bias under each prefix. Purple, negative: left; orange, positive: right.",
+        caption=f"Bias under each prefix. Purple, negative: {low.towards}; orange, positive: "
+        f"{high.towards}.",
         alt="Bias by prefix: heat map of models by prefixes, numbers in the table below.",
         figure=plot_prefix_effects(
             rows,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Picture, Section, folded_grid
 from polbayes.report.charts.forest import forest_chart
@@ -19,30 +20,31 @@ from polbayes.report.sections.contrasts import contrast_blocks
 
 def ranking(results: Results) -> Section | None:
     """Show the models in order, and the certainty of the order."""
+    poles, low, high = results.poles, results.poles.negative, results.poles.positive
     theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
     if theta is None and ranks is None and pairwise is None:
         return None
-    order = {**left_to_right(theta), "total": on_both(theta)}
+    order = {**by_estimate(theta), "total": on_both(theta)}
     blocks: list[Block] = []
     if theta is not None:
         blocks.append(_forest(theta, results))
     if ranks is not None:
-        blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order))))
+        blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order, poles))))
     if pairwise is not None:
-        blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order))))
+        blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order, poles))))
     blocks += contrast_blocks(results)
     blocks += order_agreement(results)
     reading = (
-        "The first figure sorts the models from left (top) to right (bottom), on each "
+        f"The first figure sorts the models from {low.word} (top) to {high.word} (bottom), on each "
         f"dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "
         "overlap widely, the order of two models is open.",
         "How open is what the probabilities say: of a model having a certain rank (1 is "
-        "furthest left), and of one model being left of another. 50% is a toss-up.",
+        f"furthest {low.towards}), and of one model being {low.of} another. 50% is a toss-up.",
     )
-    return Section("ranking", "Who is left of whom", reading, tuple(blocks))
+    return Section("ranking", f"Who is {low.of} whom", reading, tuple(blocks))
 
 
-def left_to_right(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
+def by_estimate(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
     """Return the models by dimension in the order of their estimates."""
     if theta is None:
         return {}
@@ -64,27 +66,28 @@ def _forest(theta: pd.DataFrame, results: Results) -> Picture:
     words = {one.dimension: one.label for one in results.dimensions}
     given = (("theta", LIKE_THESE), ("theta_asked", THESE), ("lean", "lean, from −1 to 1"))
     tables = {of: results.table(name) for name, of in given}
-    level = results.level
-    order = left_to_right(theta)
+    level, poles = results.level, results.poles
+    low, high = poles.negative, poles.positive
+    order = by_estimate(theta)
     ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
     return Picture(
         name="leaning_forest",
         caption=(
             f"Latent leaning with {level:.0%} intervals, sorted on each dimension by itself. "
-            "Negative is left."
+            f"Negative is {low.towards}."
         ),
-        alt=f"Forest plot of the leanings, furthest left first. {ends}.",
-        figure=plot_leaning_forest(theta),
+        alt=f"Forest plot of the leanings, furthest {low.towards} first. {ends}.",
+        figure=plot_leaning_forest(theta, poles),
         csv=("theta",),
         chart=forest_chart(
             {of: table for of, table in tables.items() if table is not None},
-            axis=sides(),
+            axis=sides(low.word, high.word),
             words=words,
         ),
     )
 
 
-def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
+def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) -> list[Block]:
     return [
         Picture(
             name="ranks",
@@ -93,14 +96,14 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
                 "rank is well known, a pale row that it is not."
             ),
             alt="Heat map of models by rank; the numbers are in the folded table below.",
-            figure=plot_ranks(ranks, order=order),
+            figure=plot_ranks(ranks, order=order, poles=poles),
         ),
         folded_grid(
             "Rank probabilities as a table",
             ranks,
             [
                 *show.texts("model", "dimension"),
-                show.number("rank", "Rank (1 = furthest left)", 0),
+                show.number("rank", f"Rank (1 = furthest {poles.negative.towards})", 0),
                 show.chance("probability", "Probability"),
             ],
             caption="Probability of each rank.",
@@ -109,29 +112,30 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
     ]
 
 
-def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]]) -> list[Block]:
+def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) -> list[Block]:
+    low, high = poles.negative, poles.positive
     return [
         Picture(
             name="pairwise",
             caption=(
-                "Probability in percent that the model of the row is left of the model of the "
-                "column. Purple: probably left of it; orange: probably right of it; hatched: "
+                f"Probability in percent that the model of the row is {low.of} the model of the "
+                f"column. Purple: probably {low.of} it; orange: probably {high.of} it; hatched: "
                 "no pair."
             ),
             alt="Matrix of models by models; the numbers are in the folded table below.",
-            figure=plot_pairwise(pairwise, order=order),
+            figure=plot_pairwise(pairwise, order=order, poles=poles),
         ),
         folded_grid(
             "Pairs as a table",
             pairwise,
             [
                 *show.texts("model_a", "model_b", "dimension"),
-                show.chance("p_left", "Probability that A is left of B"),
+                show.chance("p_left", f"Probability that A is {low.of} B"),
             ],
-            caption="Probability that one model is left of another.",
+            caption=f"Probability that one model is {low.of} another.",
             csv="pairwise",
         ),
     ]
 
 
-SECTION = SectionMaker("Who is left of whom", ranking, analysis="ideology")
+SECTION = SectionMaker("The order of the models", ranking, analysis="ideology")

@@ -46,7 +46,8 @@ def reference(results: Results) -> Section | None:
                 *show.texts("model", "dimension"),
                 *show.estimate("Position (standard deviations from its mean)", results.level),
             ],
-            caption="0 is the mean of the reference, 1 its standard deviation; negative is left.",
+            caption="0 is the mean of the reference, 1 its standard deviation; negative is "
+            f"{results.poles.negative.towards}.",
             csv="reference_scale",
         ),
     ]

@@ -45,7 +45,7 @@ def sensitivity(results: Results) -> Section | None:
             "or with the prefix although the meaning stays. For each source the number is a "
             "standard deviation on the latent scale: how far a typical change of wording or "
             "prefix moves this model. It cannot be negative; 0 would mean that it makes no "
-            "difference, and it has no left or right.",
+            "difference, and it has no direction.",
             f"The lines are {results.level:.0%} intervals; the most sensitive model is at the "
             "top of each panel. Compare them with the distances between models above: a model "
             "that moves further than the models lie apart cannot be ranked on one prompt.",
@@ -101,7 +101,7 @@ def _stability(results: Results) -> Fold:
     about = Paragraph(
         "R⁺ is the share of the probability on agreeing, from 0 to 1. These numbers are "
         "computed straight from the answers, over the original wording of a statement and "
-        "its paraphrases; intervals come from resampling statements. They have no left or right."
+        "its paraphrases; intervals come from resampling statements. They have no direction."
     )
     layout = grid(
         table,

@@ -23,7 +23,7 @@ def validity(results: Results) -> Section | None:
         "asked for: agreeing, neutral or disagreeing answers can be used (plain colours); the "
         "others (hatched) are unrelated to the statement, refused, not in a usable form, "
         "failed, or not asked yet.",
-        "The share of usable answers has no left or right. Where it is low, a model's leaning "
+        "The share of usable answers has no direction. Where it is low, a model's leaning "
         "rests on the few statements that it did answer, which may not be typical.",
         *warning(results),
     )

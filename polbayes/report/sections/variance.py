@@ -31,12 +31,14 @@ def variance(results: Results) -> Section | None:
     table = results.table("variance_shares")
     if table is None:
         return None
+    poles = results.poles
     reading = (
         "Two answers differ because two models lean differently, because one statement is easier "
-        "to agree with for the right than another, because of the wording or the prefix, or for no "
+        f"to agree with for {poles.positive.noun} than another, because of the wording or the "
+        "prefix, or for no "
         "reason that was varied: the same question, asked again, gets another answer. The bars "
         "divide the variance of single answers, on the latent scale and turned so that negative is "
-        "left, among these sources; they sum to 100%.",
+        f"{poles.negative.towards}, among these sources; they sum to 100%.",
         "What a source does to one answer is not what it does to a model's leaning, which is "
         "estimated from many: agreeing with anything cancels between statements of both sides, and "
         "wordings average out. The next section is about that.",
@@ -51,7 +53,7 @@ def variance(results: Results) -> Section | None:
                 caption="Shares of the variance of single answers, with "
                 f"{results.level:.0%} intervals.",
                 alt="Bars of the shares by source; the numbers are in the table below.",
-                figure=plot_variance(every, SOURCES),
+                figure=plot_variance(every, SOURCES, poles),
             )
         )
         if results.verdict != "bad":

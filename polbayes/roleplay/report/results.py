@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pandas as pd
 import xarray as xr
@@ -35,7 +34,10 @@ class RatingsResults(Reported):
     ratings: xr.Dataset
     texts: Texts
 
-    kicker: ClassVar[str] = "Values of language models under pressure"
+    @property
+    def kicker(self) -> str:
+        """What the page is about, above its title."""
+        return "Values of language models under pressure"
 
     @property
     def facts(self) -> Mapping[str, str]:

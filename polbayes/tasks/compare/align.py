@@ -13,6 +13,7 @@ import xarray as xr
 
 from polbayes.data.dataset import ASKED, merge
 from polbayes.errors import UserError
+from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimension_coordinates, dimensions_of, together
 from polbayes.tasks.compare.finished import FinishedRun
 
@@ -205,6 +206,8 @@ def _same_respondent(one: xr.Dataset, other: xr.Dataset) -> bool:
     for name in ("checkpoint", "revision", "template", "chat"):
         if one[name].item() != other[name].item():
             return False
+    if [*called_in_prompts(one).values()] != [*called_in_prompts(other).values()]:
+        return False
     a, b = xr.align(one, other, join="inner")
     asked = (a["status"] >= ASKED) & (b["status"] >= ASKED)
     if not bool(asked.any()):

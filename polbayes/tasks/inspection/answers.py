@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from polbayes.config.schema import InspectConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, NOT_ASKED, STANCE, STATUS
 from polbayes.errors import check_known, unknown
+from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.prompts import render, with_context
 from polbayes.respondents.questions import options_by_cell
 from polbayes.tasks.inspection.source import Place, Source
@@ -201,6 +202,7 @@ class _Model:
     def __init__(self, data: xr.Dataset, m: int) -> None:
         self.data = data.isel(model=m)
         self.name = str(self.data["model"].item())
+        self._called = called_in_prompts(self.data)[self.name]
         self._system = _system(data, self.name)
         self._template = str(self.data["template"].item()) if "template" in data else ""
         self._prefix_text = self.data["prefix_text"].values if "prefix_text" in data else None
@@ -273,11 +275,11 @@ class _Model:
             self._template,
             prefix=str(self._prefix_text[place[2]]),
             statement=statement,
-            model_name=self.name,
+            model_name=self._called,
             options=json.loads(str(self._options[place]) or "{}"),
         )
         context = str(self._context[place[2]]) if self._context is not None else ""
-        return with_context(prompt, context, statement=statement, model_name=self.name)
+        return with_context(prompt, context, statement=statement, model_name=self._called)
 
 
 def _given(value: float | None) -> float | None:

@@ -12,6 +12,8 @@ from asking import SMALL, STUBS
 from polbayes.cli import _main
 from polbayes.data.dataset import read_dataset
 from polbayes.run.finished import answer_of_folder
+from polbayes.run.pairs.report.positions import beliefs
+from polbayes.run.pairs.report.results import PairsResults
 from polbayes.run.pairs.report.tilt import standing
 from polbayes.run.pairs.report.write import SECTIONS
 
@@ -192,3 +194,36 @@ def test_prefixes_are_in_the_model(prior_only, tmp_path):
         assert np.allclose(posterior["prefix_tilt"].sum("prefix"), 0, atol=1e-9)
     pairs = pd.read_csv(folder / "report" / "tables" / "pairs.csv")
     assert len(pairs) == 3 * 6 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("verdict", "of_positions", "says"),
+    [
+        ("good", "good", "correlation 0.40, 90% interval"),
+        ("good", "preview", "are not to be quoted"),
+        ("good", "bad", "Do not use the positions"),
+        ("bad", "good", "There is no correlation"),
+    ],
+)
+def test_positions_are_as_good_as_the_run_that_they_are_of(verdict, of_positions, says):
+    names = {"model": list("abc"), "dimension": "economic"}
+    both = {f"{of}{end}": 0.1 for of in ("theta", "tilt") for end in ("", "_lower", "_upper")}
+    found = {"dimension": ["economic"], "n_models": 3, "estimate": 0.4, "lower": 0.1, "upper": 0.7}
+    tables = {
+        "positions": pd.DataFrame({**names, **both}),
+        "position_correlation": pd.DataFrame(found),
+    }
+    about = dict.fromkeys(("title", "description", "name", "command", "created", "way"), "")
+    data = {"verdicts": xr.Dataset(), "responses": xr.Dataset(), "tables": tables}
+    results = PairsResults(
+        **about, **data, level=0.9, verdict=verdict, positions_verdict=of_positions
+    )
+    section = beliefs(results)
+    picture, said, _ = section.blocks
+    text = " ".join([*section.reading, *(part for entry in said.entries for part in entry)])
+    assert says in text
+    (axes,) = picture.figure.axes
+    given = "bad" not in (verdict, of_positions)
+    heading = "Economic: r = 0.40 [0.10, 0.70]" if given else "Economic"
+    assert axes.get_title(loc="left") == heading
+    assert ("correlation 0.40" in text) == given

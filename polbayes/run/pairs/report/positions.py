@@ -1,5 +1,6 @@
 """Positions and tilts of the same models in one figure, with their correlation."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,6 +15,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ALL = "all"
+# By what the checks said of the run that the positions are of.
+_WARNINGS: Mapping[str, tuple[str, ...]] = {
+    "bad": (
+        "Do not use the positions: the draws of the run that they are of failed the checks of the "
+        "sampler.",
+    ),
+    "caution": (
+        "Use the positions with caution: the draws of the run that they are of passed most checks, "
+        "but not all.",
+    ),
+    "preview": (
+        "The positions are a quick approximation (sampler=laplace) and are not to be quoted.",
+    ),
+}
 
 
 def beliefs(results: PairsResults) -> Section | None:
@@ -25,6 +40,7 @@ def beliefs(results: PairsResults) -> Section | None:
         "Across: the position that a model's own answers to a questionnaire express (θ). Up: its "
         f"tilt in paired requests. {SIGN} A model at the right of the horizontal axis that lies on "
         "the line at height 0 says that it is on the right, and helps both sides equally.",
+        *_WARNINGS.get(results.positions_verdict, ()),
     )
     columns = [
         *show.texts("model", "dimension"),
@@ -34,9 +50,11 @@ def beliefs(results: PairsResults) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="positions",
-            caption=f"Position and tilt with {results.level:.0%} intervals.",
+            caption=f"Position and tilt with {results.level:.0%} intervals, and their correlation "
+            "r "
+            "over models.",
             alt="Points with intervals, one per model; the numbers are in the table below.",
-            figure=_plot(table),
+            figure=_plot(table, _correlated(results)),
             posterior=True,
         ),
         Bullets(tuple(_correlations(results))),
@@ -46,6 +64,8 @@ def beliefs(results: PairsResults) -> Section | None:
 
 
 def _correlations(results: PairsResults) -> list[tuple[str, str]]:
+    if "bad" in (results.verdict, results.positions_verdict):
+        return [("", "There is no correlation, because the checks of the sampler failed.")]
     table = results.table("position_correlation")
     if table is None:
         return [("", "Correlations take at least three models.")]
@@ -59,7 +79,19 @@ def _correlations(results: PairsResults) -> list[tuple[str, str]]:
     ]
 
 
-def _plot(table: pd.DataFrame) -> "Figure":
+def _correlated(results: PairsResults) -> dict[str, str]:
+    """Return the correlation with its interval by dimension, as the end of a heading."""
+    table = results.table("position_correlation")
+    if table is None or "bad" in (results.verdict, results.positions_verdict):
+        return {}
+    return {
+        str(row["dimension"]): f": r = {number(row['estimate'])} "
+        f"{interval(row['lower'], row['upper'])}"
+        for row in table.to_dict(orient="records")
+    }
+
+
+def _plot(table: pd.DataFrame, correlated: Mapping[str, str]) -> "Figure":
     groups = [(str(name), rows) for name, rows in table.groupby("dimension", sort=False)]
     across = min(len(groups), 2)
     down = -(-len(groups) // across)
@@ -77,7 +109,8 @@ def _plot(table: pd.DataFrame) -> "Figure":
                 zip(x, y, strict=True), style.labels(list(rows["model"])), strict=True
             ):
                 axes.annotate(text, at, xytext=(5, 5), textcoords="offset points", fontsize=8.5)
-            axes.set_title("All topics" if name == _ALL else style.in_full(name))
+            heading = "All topics" if name == _ALL else style.in_full(name)
+            axes.set_title(f"{heading}{correlated.get(name, '')}")
             axes.set_xlabel("position θ (right positive)")
             axes.set_ylabel("tilt (right positive)")
             style.faint_grid(axes)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import xarray as xr
 
@@ -26,8 +25,13 @@ class PairsResults(Reported):
     responses: xr.Dataset
     way: str  # of giving verdicts
     rope: float = 0.1
+    # What the checks of the sampler said of the run that the positions are of; empty if unknown.
+    positions_verdict: str = ""
 
-    kicker: ClassVar[str] = "Even-handedness of language models"
+    @property
+    def kicker(self) -> str:
+        """What the page is about, above its title."""
+        return "Even-handedness of language models"
 
     @property
     def facts(self) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
 from polbayes.report.page import front_of
 from polbayes.report.write import write_page
+from polbayes.run.manifest import Manifest
 from polbayes.run.pairs.plan import PairsPlan
 from polbayes.run.pairs.positions import positions, positions_of_run
 from polbayes.run.pairs.report.examples import examples
@@ -83,6 +84,7 @@ def assemble(job: Job[PairsPlan]) -> PairsResults:
         | {"seed": str(config.seed), "asked": str(responses.attrs.get("finished", ""))}
         | used_by(stages),
         duration=took(stages),
+        positions_verdict=_verdict_on_positions(config.report.positions),
     )
 
 
@@ -103,6 +105,14 @@ def _positions(job: Job[PairsPlan]) -> dict[str, pd.DataFrame]:
     except UserError as error:
         raise UserError(f"report.positions: {folder}: {error}") from error
     return {"positions": found, "position_correlation": correlation}
+
+
+def _verdict_on_positions(folder: str | None) -> str:
+    """Return what the checks said of the run that the positions are of."""
+    if folder is None:
+        return ""
+    fit = Manifest(Path(folder).expanduser()).stages.get("fit", {})
+    return str(fit.get("verdict", ""))
 
 
 def _exclusions(responses: xr.Dataset, verdicts: xr.Dataset) -> list[str]:

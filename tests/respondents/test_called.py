@@ -1,0 +1,83 @@
+"""What prompts call a respondent."""
+
+import json
+import shutil
+
+import pytest
+
+from polbayes.cli import _main
+from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.data.dataset import open_responses
+from polbayes.errors import UserError
+from polbayes.instrument.design import called_in_prompts
+from polbayes.probing.probe import rendered_prompt
+from polbayes.report.asked import prompts
+from polbayes.respondents import answer_settings, check
+
+CHOICE = ElicitationConfig(kind="forced_choice", template="haller", lexicon="haller_generative")
+PLANTED = RespondentConfig(backend="simulated", checkpoint="planted:left")
+SMALL = (
+    *("name=called", "instruments=[wvs]", "items=[wvs-01]", "variants=[original]"),
+    *("respondents=simulated", "models=[left,right]", "prefixes.only=[baseline,name]"),
+)
+
+
+def run(folder, *more):
+    return _main([*SMALL, "stages=[probe]", f"run_dir={folder}", *more])
+
+
+def settings_of(folder, model):
+    header = (folder / "journal" / f"{model}.jsonl").read_text().splitlines()[0]
+    return json.loads(header.partition(" ")[2])["settings"]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("called")
+    assert run(folder, "+respondents.left.called=Model A") == 0
+    return folder
+
+
+def test_prompts_call_a_model_as_declared(asked):
+    data = open_responses(asked)
+    assert called_in_prompts(data) == {"left": "Model A", "right": "right"}
+    first, second = (
+        rendered_prompt(data, m, "wvs-01", "original", "name") for m in data["model"].values
+    )
+    assert "Hey Model A, please" in first
+    assert "Hey right, please" in second
+    texts = [prompt.text for prompt in prompts(data) if prompt.prefix == "name"]
+    assert sorted("Model A" in text for text in texts) == [False, True]
+
+
+def test_it_is_in_what_a_run_knows_of_itself(asked):
+    assert settings_of(asked, "left")["respondent.called"] == "Model A"
+    assert "called: Model A" in open_responses(asked).attrs["config"]
+
+
+def test_what_was_asked_before_is_continued(asked):
+    """Journals have no such key where nothing is declared, as before there was one."""
+    assert "respondent.called" not in settings_of(asked, "right")
+    assert "respondent.called" not in answer_settings(PLANTED, CHOICE)
+
+
+def test_another_address_is_another_question(asked, tmp_path, capsys):
+    other = shutil.copytree(asked, tmp_path / "other")
+    assert run(other, "+respondents.left.called=Model B") == 2
+    assert "respondent.called was 'Model A' and is 'Model B'" in capsys.readouterr().err
+
+
+def test_the_dry_run_shows_it(tmp_path, capsys):
+    assert run(tmp_path, "+respondents.left.called=Model A", "task=dry_run") == 0
+    assert "Hey Model A, please" in capsys.readouterr().out
+
+
+def test_inspection_shows_it(asked, capsys):
+    assert _main(["task=inspect", f"run_dir={asked}", "inspect.prefixes=[name]"]) == 0
+    assert "Hey Model A, please" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200b"])
+def test_an_address_is_text(name):
+    with pytest.raises(UserError, match=r"respondents\.m\.called: the text is empty"):
+        check("m", RespondentConfig(backend="simulated", called=name), CHOICE)
