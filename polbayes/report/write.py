@@ -125,30 +125,24 @@ def _save(figure: "Figure", path: Path) -> bytes:
     from polbayes.report.figures.style import neutral_style
 
     path.parent.mkdir(exist_ok=True)
-    svg = io.BytesIO()
+    png, svg = io.BytesIO(), io.BytesIO()
     with neutral_style():
-        figure.savefig(
-            path.with_name(f"{path.name}.png"), dpi=_PIXELS_PER_INCH, metadata={"Software": None}
-        )
-        # The layout is done; repeating it would take as long as drawing.
-        figure.set_layout_engine("none")
+        figure.savefig(png, format="png", dpi=_PIXELS_PER_INCH, metadata={"Software": None})
+        # The layout is done; with an engine, even one that does nothing, matplotlib draws twice.
+        figure.set_layout_engine(None)
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    path.with_name(f"{path.name}.png").write_bytes(png.getvalue())
     path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
-    if len(svg.getvalue()) <= _LARGEST_SVG:
-        return svg.getvalue()
-    small = io.BytesIO()
-    dots = min(_PIXELS_PER_INCH, _WIDEST_PIXELS / max(figure.get_size_inches()))
-    with neutral_style():
-        figure.savefig(small, format="png", dpi=dots, metadata={"Software": None})
-    return _in_few_colours(small)
+    return svg.getvalue() if len(svg.getvalue()) <= _LARGEST_SVG else _small(png)
 
 
-def _in_few_colours(png: io.BytesIO) -> bytes:
-    """Return a PNG with a palette, a quarter of the size."""
+def _small(png: io.BytesIO) -> bytes:
+    """Return a PNG of fewer pixels with a palette, a quarter of the size or less."""
     from PIL import Image
 
-    few = io.BytesIO()
-    Image.open(png).convert("RGB").quantize(_COLOURS).save(few, "PNG", optimize=True)
+    few, image = io.BytesIO(), Image.open(png).convert("RGB")
+    image.thumbnail((_WIDEST_PIXELS, _WIDEST_PIXELS))
+    image.quantize(_COLOURS).save(few, "PNG", optimize=True)
     return few.getvalue()
 
 
