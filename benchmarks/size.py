@@ -40,7 +40,8 @@ from polbayes.respondents import BACKENDS, Backend
 from polbayes.respondents.base import Question
 
 MB = 1e6
-_PASSED = ("models", "items", "paraphrases", "prefixes", "sampler", "chains", "draws", "tune")
+_PASSED = ("models", "items", "paraphrases", "prefixes")
+_PASSED += ("sampler", "chains", "draws", "tune", "short_chains")
 
 
 def main() -> None:
@@ -57,6 +58,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--draws", type=int, default=250, help="of each chain")
     parser.add_argument("--tune", type=int, default=250)
+    parser.add_argument("--short-chains", type=int, default=100, help="of laplace")
     parser.add_argument(
         "--direct", action="store_true", help="write responses.nc without asking and journals"
     )
@@ -94,7 +96,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
         for name in _PASSED:
-            command += [f"--{name}", str(getattr(chosen, name))]
+            command += [f"--{name.replace('_', '-')}", str(getattr(chosen, name))]
         command += ["--direct"] * chosen.direct
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -147,6 +149,7 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         f"sampler.chains={chosen.chains}",
         f"sampler.draws={chosen.draws}",
         f"sampler.tune={chosen.tune}",
+        f"sampler.short_chains={chosen.short_chains}",
     ]
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def sampled_answers(data: xr.Dataset, *, most: int, room: int) -> tuple[pd.DataF
     shape = [data.sizes[d] for d in CELL_DIMS]
     asked = np.flatnonzero(data["status"].transpose(*CELL_DIMS).values >= ASKED)
     shuffled = asked[np.random.default_rng(0).permutation(len(asked))]
-    statement = pd.Series(shuffled // max(1, np.prod(shape[2:])))
+    statement = pd.Series(shuffled // max(1, prod(shape[2:])))
     turn = statement.groupby(statement).cumcount().to_numpy()
     first = shuffled[np.argsort(turn, kind="stable")[:most]]
     cells = [*zip(*(at.tolist() for at in np.unravel_index(first, shape)), strict=True)]
@@ -252,7 +253,7 @@ def example_masses(data: xr.Dataset) -> pd.DataFrame:
         ]
         there = np.isfinite(masses).all(axis=0)
         if there.any():
-            cell = np.unravel_index(there.argmax(), there.shape)
+            cell = tuple(int(at) for at in np.unravel_index(there.argmax(), there.shape))
             found = {name: float(mass[cell]) for name, mass in zip(_MASSES, masses, strict=True)}
             rows.append({**_cell(one, cell), **found})
     return pd.DataFrame(rows, columns=columns)
