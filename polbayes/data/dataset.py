@@ -138,7 +138,20 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
 def opened_responses(path: str | Path) -> "Iterator[xr.Dataset]":
     """Open a response dataset whose answers are read on access, and close it afterwards.
 
-    Its coordinates are in memory; see `open_responses`.
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+
+    Yields
+    ------
+    xarray.Dataset
+        As from `open_responses`, with only its coordinates in memory.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, damaged or not a response dataset.
     """
     path = responses_path(path)
     with opened(path) as data:

@@ -54,10 +54,25 @@ def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
 
 
 def by_model(data: "xr.Dataset", variables: Collection[str]) -> "Iterator[xr.Dataset]":
-    """Yield some variables of a response dataset, as far as it has them, one model at a time.
+    """Yield some variables of a response dataset one model at a time.
 
-    Of a dataset that was only opened (`polbayes.data.dataset.opened_responses`), nothing else is
-    read.
+    Parameters
+    ----------
+    data
+        A response dataset. If it was only opened (`polbayes.data.dataset.opened_responses`),
+        nothing else of it is read.
+    variables
+        Names of the variables; those that it lacks are left out.
+
+    Yields
+    ------
+    xarray.Dataset
+        In memory, with one model and all coordinates.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged.
     """
     some = data[[name for name in data.data_vars if name in variables]]
     some = some.assign_coords(data.coords)
