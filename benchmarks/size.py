@@ -40,6 +40,8 @@ from polbayes.respondents import BACKENDS, Backend
 from polbayes.respondents.base import Question
 
 MB = 1e6
+_PASSED = ("models", "items", "paraphrases", "prefixes")
+_PASSED += ("sampler", "chains", "draws", "tune", "short_chains")
 
 
 def main() -> None:
@@ -52,9 +54,11 @@ def main() -> None:
     parser.add_argument("--folder", help="where to work; a temporary folder by default")
     parser.add_argument("--keep", help="a folder to work in that is kept")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--sampler", default="nutpie", help="or laplace")
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--draws", type=int, default=250, help="of each chain")
     parser.add_argument("--tune", type=int, default=250)
+    parser.add_argument("--short-chains", type=int, default=100, help="of laplace")
     parser.add_argument(
         "--direct", action="store_true", help="write responses.nc without asking and journals"
     )
@@ -91,8 +95,8 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         if (folder / step).exists():
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-        for name in ("models", "items", "paraphrases", "prefixes", "chains", "draws", "tune"):
-            command += [f"--{name}", str(getattr(chosen, name))]
+        for name in _PASSED:
+            command += [f"--{name.replace('_', '-')}", str(getattr(chosen, name))]
         command += ["--direct"] * chosen.direct
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -141,9 +145,11 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         "prefixes.only=null",
         f"stages=[{','.join(stages)}]",
         f"run_dir='{folder / 'run'}'",
+        f"sampler={chosen.sampler}",
         f"sampler.chains={chosen.chains}",
         f"sampler.draws={chosen.draws}",
         f"sampler.tune={chosen.tune}",
+        f"sampler.short_chains={chosen.short_chains}",
     ]
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()

@@ -124,16 +124,44 @@ def open_responses(path: str | Path, *, models: Sequence[str] | None = None) -> 
     UserError
         If the file is missing, damaged or not a response dataset, or has no such model.
     """
+    with opened_responses(path) as data:
+        chosen = data
+        if models is not None:
+            known = [str(name) for name in data["model"].values]
+            check_known("model", *models, known=known, where=str(responses_path(path)))
+            chosen = data.isel(model=[known.index(name) for name in models])
+        with reading(responses_path(path)):
+            return chosen.load()
+
+
+@contextmanager
+def opened_responses(path: str | Path) -> "Iterator[xr.Dataset]":
+    """Open a response dataset whose answers are read on access, and close it afterwards.
+
+    Parameters
+    ----------
+    path
+        A ``responses.nc`` or the folder of the run that holds it.
+
+    Yields
+    ------
+    xarray.Dataset
+        As from `open_responses`, with only its coordinates in memory.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, damaged or not a response dataset.
+    """
     path = responses_path(path)
     with opened(path) as data:
         missing = [dim for dim in CELL_DIMS if dim not in data.dims]
         if missing:
             raise UserError(f"{path}: not a response dataset (it has no dimension '{missing[0]}').")
-        if models is None:
-            return data.load()
-        known = [str(name) for name in data["model"].values]
-        check_known("model", *models, known=known, where=str(path))
-        return data.isel(model=[known.index(name) for name in models]).load()
+        with reading(path):
+            for name in data.coords:
+                data.variables[name].load()
+        yield data
 
 
 @contextmanager
@@ -143,9 +171,17 @@ def opened(path: Path) -> "Iterator[xr.Dataset]":
 
     if not path.is_file():
         raise UserError(f"{path}: no such file.")
+    with reading(path):
+        data = xr.open_dataset(path, engine="netcdf4")
+    with data:
+        yield data
+
+
+@contextmanager
+def reading(path: str | Path) -> "Iterator[None]":
+    """Say what is wrong if a netCDF file cannot be read."""
     try:
-        with xr.open_dataset(path, engine="netcdf4") as data:
-            yield data
+        yield
     except (OSError, ValueError, RuntimeError) as error:
         raise UserError(
             f"{path}: not a readable netCDF file ({error}); it may be truncated."
@@ -154,7 +190,7 @@ def opened(path: Path) -> "Iterator[xr.Dataset]":
 
 def read_dataset(path: Path) -> "xr.Dataset":
     """Read a netCDF file into memory and close it."""
-    with opened(path) as data:
+    with opened(path) as data, reading(path):
         return data.load()
 
 

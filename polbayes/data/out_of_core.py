@@ -4,7 +4,7 @@ The file is the same as that of `polbayes.data.dataset.write_dataset`, in chunks
 one model, so that reading one model reads nothing of the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.data.dataset import COMPRESSED, open_responses, opened, responses_path, write_dataset
+from polbayes.data.dataset import (
+    COMPRESSED,
+    open_responses,
+    opened,
+    reading,
+    responses_path,
+    write_dataset,
+)
 
 if TYPE_CHECKING:
     import netCDF4
@@ -44,6 +51,35 @@ def portions(path: str | Path, *, cells: int = 1) -> "Iterator[xr.Dataset]":
     size = max(1, cells // max(each, 1))
     for k in range(0, len(names), size):
         yield open_responses(path, models=names[k : k + size])
+
+
+def by_model(data: "xr.Dataset", variables: Collection[str]) -> "Iterator[xr.Dataset]":
+    """Yield some variables of a response dataset one model at a time.
+
+    Parameters
+    ----------
+    data
+        A response dataset. If it was only opened (`polbayes.data.dataset.opened_responses`),
+        nothing else of it is read.
+    variables
+        Names of the variables; those that it lacks are left out.
+
+    Yields
+    ------
+    xarray.Dataset
+        In memory, with one model and all coordinates.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged.
+    """
+    some = data[[name for name in data.data_vars if name in variables]]
+    some = some.assign_coords(data.coords)
+    for k in range(data.sizes["model"]):
+        with reading(data.encoding.get("source", "")):
+            one = some.isel(model=[k]).load()
+        yield one
 
 
 def reduce_by_model(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from polbayes.data.dataset import open_responses
+from polbayes.data.dataset import opened_responses
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.questionnaires import Instrument, Item, Variant, load_instrument
@@ -27,7 +27,11 @@ def instrument_of_run(folder: Path) -> Instrument:
     UserError
         If the run has items of several instruments, which can be named themselves.
     """
-    data = open_responses(folder)
+    with opened_responses(folder) as data:
+        return _read(data, folder)
+
+
+def _read(data: xr.Dataset, folder: Path) -> Instrument:
     names = list(dict.fromkeys(map(str, data["instrument"].values)))
     if len(names) > 1:
         raise UserError(

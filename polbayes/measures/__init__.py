@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from polbayes.coding.levels import STRONG
 from polbayes.config.schema import FeatureConfig
-from polbayes.data.dataset import open_responses
+from polbayes.data.dataset import opened_responses
 from polbayes.data.out_of_core import portions
 from polbayes.measures.agreement import agreement
 from polbayes.measures.bias import bias
@@ -104,5 +104,5 @@ def measure_all(
         whole: xr.Dataset = data
         models = (whole.isel(model=[k]) for k in range(whole.sizes["model"]))
         return compute_all(map(job, models), lambda: job(whole))
-    path = data
-    return compute_all(map(job, portions(path)), lambda: job(open_responses(path)))
+    with opened_responses(data) as opened:
+        return compute_all(map(job, portions(data)), lambda: job(opened))

@@ -1,9 +1,10 @@
 """What was asked and answered, from the response dataset."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import xarray as xr
 
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
+from polbayes.data.out_of_core import by_model
 from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.poles import Poles, poles_of
@@ -20,6 +22,7 @@ from polbayes.instrument.questionnaires import load_instrument
 from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"
+_MASSES = ("p_agree", "p_disagree")
 
 
 @dataclass(frozen=True)
@@ -104,22 +107,18 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
 
 def example_answers(data: xr.Dataset) -> pd.DataFrame:
     """Pick one raw answer per model and outcome, from the middle of the run."""
-    columns = ["model", "outcome", *CELL_DIMS[1:], "completion", *extra_texts(data)]
-    if "completion" not in data:
-        return pd.DataFrame(columns=columns)
-    texts = data["completion"].transpose(*CELL_DIMS).values
-    outcome = _outcomes(data)
+    further = extra_texts(data)
+    columns = ["model", "outcome", *CELL_DIMS[1:], "completion", *further]
     rows = [
         {
             "outcome": name,
             "completion": str(texts[cell]),
-            **_cell(data, cell),
-            **{
-                one: str(_at(data, one, **dict(zip(CELL_DIMS, cell, strict=True))))
-                for one in extra_texts(data)
-            },
+            **_cell(one, cell),
+            **{n: str(_at(one, n, **dict(zip(CELL_DIMS, cell, strict=True)))) for n in further},
         }
-        for name, cell in _examples(texts, outcome)
+        for one in (by_model(data, (*_CODED, "completion")) if "completion" in data else ())
+        for texts in (one["completion"].transpose(*CELL_DIMS).values,)
+        for name, cell in _examples(texts, _outcomes(one))
     ]
     return pd.DataFrame(rows, columns=columns)
 
@@ -129,11 +128,15 @@ def extra_texts(data: xr.Dataset) -> list[str]:
     return [str(n) for n, c in data.coords.items() if c.attrs.get("shown") or n == "administration"]
 
 
+# What the outcome of a cell is read from, the last first.
+_CODED: Mapping[str, Mapping[str, int]] = {"status": STATUS, "stance": STANCE}
+
+
 def _outcomes(data: xr.Dataset) -> np.ndarray:
     """Return the outcome of each cell: its stance if coded, else its status."""
     shape = tuple(data.sizes[d] for d in CELL_DIMS)
     named = np.full(shape, "", dtype=object)
-    for variable, codes in (("status", STATUS), ("stance", STANCE)):
+    for variable, codes in _CODED.items():
         if variable in data:
             values = data[variable].transpose(*CELL_DIMS).values
             for name, code in codes.items():
@@ -157,18 +160,21 @@ def sampled_answers(data: xr.Dataset, *, most: int, room: int) -> tuple[pd.DataF
     All models and statements get the same number, as far as they have them, until there are `most`
     or their texts have `room` characters.
     """
-    asked = np.argwhere(data["status"].transpose(*CELL_DIMS).values >= ASKED)
+    shape = [data.sizes[d] for d in CELL_DIMS]
+    asked = np.flatnonzero(data["status"].transpose(*CELL_DIMS).values >= ASKED)
     shuffled = asked[np.random.default_rng(0).permutation(len(asked))]
-    turn = pd.DataFrame(shuffled[:, :2]).groupby([0, 1]).cumcount().to_numpy()
-    cells = shuffled[np.argsort(turn, kind="stable")[:most]]
-    answers, prompts_of, outcome = _texts(data), _prompts(data), _outcomes(data)
+    statement = pd.Series(shuffled // max(1, prod(shape[2:])))
+    turn = statement.groupby(statement).cumcount().to_numpy()
+    first = shuffled[np.argsort(turn, kind="stable")[:most]]
+    cells = [*zip(*(at.tolist() for at in np.unravel_index(first, shape)), strict=True)]
+    answers, prompts_of = _answers_of(data, cells), _prompts(data)
     wording = _grid(data, "statement")
     names = [data[d].values.astype(str) for d in CELL_DIMS]
     rows, at, used = [], [], 0
-    for cell in map(tuple, cells.tolist()):
+    for cell in cells:
         row = {d: str(n[k]) for d, n, k in zip(CELL_DIMS, names, cell, strict=True)}
-        row |= {"statement": str(wording[cell[1], cell[2]]), "counted": str(outcome[cell])}
-        row |= {"answer": answers(cell), "prompt": prompts_of(cell)}
+        row |= {"statement": str(wording[cell[1], cell[2]])}
+        row |= answers[cell] | {"prompt": prompts_of(cell)}
         used += sum(map(len, row.values()))
         if used > room:
             break
@@ -179,14 +185,28 @@ def sampled_answers(data: xr.Dataset, *, most: int, room: int) -> tuple[pd.DataF
     return pd.DataFrame([rows[k] for k in order], columns=columns), len(asked)
 
 
+def _answers_of(
+    data: xr.Dataset, cells: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], dict[str, str]]:
+    """Return what some cells count as, and their answers."""
+    found = {}
+    for model, one in enumerate(by_model(data, (*_CODED, "completion", *_MASSES))):
+        answer, outcome = _texts(one), _outcomes(one)
+        for cell in cells:
+            if cell[0] == model:
+                here = (0, *cell[1:])
+                found[cell] = {"counted": str(outcome[here]), "answer": answer(here)}
+    return found
+
+
 def _texts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
     """Return what gives an answer as text; probabilities where nothing was said."""
     if "completion" in data:
         completions = data["completion"].transpose(*CELL_DIMS).values
         return lambda cell: str(completions[cell])
-    if not {"p_agree", "p_disagree"} <= set(data.data_vars):
+    if not set(_MASSES) <= set(data.data_vars):
         return lambda cell: ""
-    parts = [data[name] for name in ("p_agree", "p_disagree")]
+    parts = [data[name] for name in _MASSES]
     masses = [part.transpose(*(d for d in CELL_DIMS if d in part.dims)).values for part in parts]
 
     def masses_of(cell: tuple[int, ...]) -> str:
@@ -225,22 +245,20 @@ def _prompts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
 
 def example_masses(data: xr.Dataset) -> pd.DataFrame:
     """Pick for every model the first cell with probabilities of agreeing and disagreeing."""
-    columns = ["model", "item", "variant", "prefix", "p_agree", "p_disagree"]
-    if not {"p_agree", "p_disagree"} <= set(data.data_vars):
-        return pd.DataFrame(columns=columns)
-    agree, disagree = (
-        (data[name].isel(run=0) if "run" in data[name].dims else data[name])
-        .transpose(*CELL_DIMS[:-1])
-        .values
-        for name in ("p_agree", "p_disagree")
-    )
+    columns = ["model", "item", "variant", "prefix", *_MASSES]
     rows = []
-    for model in range(len(agree)):
-        cells = np.argwhere(np.isfinite(agree[model]) & np.isfinite(disagree[model]))
-        if len(cells):
-            cell = (model, *cells[0].tolist())
-            masses = {"p_agree": float(agree[cell]), "p_disagree": float(disagree[cell])}
-            rows.append({**_cell(data, cell), **masses})
+    for one in by_model(data, _MASSES) if set(_MASSES) <= set(data.data_vars) else ():
+        masses = [
+            (one[name].isel(run=0) if "run" in one[name].dims else one[name])
+            .transpose(*CELL_DIMS[:-1])
+            .values
+            for name in _MASSES
+        ]
+        there = np.isfinite(masses).all(axis=0)
+        if there.any():
+            cell = tuple(int(at) for at in np.unravel_index(there.argmax(), there.shape))
+            found = {name: float(mass[cell]) for name, mass in zip(_MASSES, masses, strict=True)}
+            rows.append({**_cell(one, cell), **found})
     return pd.DataFrame(rows, columns=columns)
 
 

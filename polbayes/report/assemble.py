@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import RunConfig
-from polbayes.data.dataset import open_responses
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimensions_of
@@ -38,6 +37,7 @@ _STUDIES = (
 
 def assemble(
     folder: Path,
+    responses: xr.Dataset,
     config: RunConfig,
     *,
     stages: Mapping[str, Mapping[str, Any]],
@@ -45,16 +45,16 @@ def assemble(
     command: str,
     citations: Sequence[str],
 ) -> Results:
-    """Gather the results of a run from ``responses.nc``, ``measures/`` and ``estimates/``.
+    """Gather the results of a run from its answers, ``measures/`` and ``estimates/``.
 
-    `stages` are the records of the finished stages, `command` is the command line that makes this
-    report again. A missing stage that the report needs is a `UserError`.
+    Of `responses`, those of ``responses.nc``, it is enough that they are opened. `stages` are the
+    records of the finished stages, `command` is the command line that makes this report again. A
+    missing stage that the report needs is a `UserError`.
     """
     for stage in ("code", "measure", "fit"):
         if stage not in stages:
             raise UserError(f"report: stage '{stage}' was not run in {folder}; add it to stages.")
     fit = stages["fit"]
-    responses = open_responses(folder)
     notes = [line for line in str(responses.attrs.get("notes", "")).splitlines() if line]
     measures = read_tables(folder / "measures")
     return Results(

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -112,12 +112,25 @@ def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> Non
     safe = table.copy()
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):
-            safe[column] = [defused_value(value) for value in safe[column]]
+            safe[column] = _defused(safe[column])
     if verdict is not None:
         safe["verdict"] = verdict
     path.parent.mkdir(exist_ok=True)
     # A lone surrogate, which a completion may contain, cannot be encoded.
     safe.to_csv(path, index=False, encoding="utf-8", errors="backslashreplace")
+
+
+def _defused(column: "pd.Series[Any]") -> list[Any]:
+    """Defuse the texts of a column, each of them once."""
+    known: dict[str, Any] = {}
+    out = []
+    for value in column:
+        if isinstance(value, str):
+            if value not in known:
+                known[value] = defused_value(value)
+            value = known[value]
+        out.append(value)
+    return out
 
 
 def _save(figure: "Figure", path: Path) -> bytes:
@@ -127,20 +140,32 @@ def _save(figure: "Figure", path: Path) -> bytes:
     path.parent.mkdir(exist_ok=True)
     svg = io.BytesIO()
     with neutral_style():
-        figure.savefig(
-            path.with_name(f"{path.name}.png"), dpi=_PIXELS_PER_INCH, metadata={"Software": None}
-        )
-        # The layout is done; repeating it would take as long as drawing.
-        figure.set_layout_engine("none")
+        _lay_out(figure)
+        png = _pixels(figure, _PIXELS_PER_INCH)
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
-    if len(svg.getvalue()) <= _LARGEST_SVG:
-        return svg.getvalue()
-    small = io.BytesIO()
-    dots = min(_PIXELS_PER_INCH, _WIDEST_PIXELS / max(figure.get_size_inches()))
-    with neutral_style():
-        figure.savefig(small, format="png", dpi=dots, metadata={"Software": None})
-    return _in_few_colours(small)
+        path.with_name(f"{path.name}.png").write_bytes(png.getvalue())
+        path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
+        if len(svg.getvalue()) <= _LARGEST_SVG:
+            return svg.getvalue()
+        dots = _WIDEST_PIXELS / max(figure.get_size_inches())
+        return _in_few_colours(png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots))
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Lay out a figure for good: with a layout engine matplotlib draws twice for every file."""
+    if engine := figure.get_layout_engine():
+        own = figure.dpi
+        figure.set_dpi(_PIXELS_PER_INCH)
+        engine.execute(figure)
+        figure.set_dpi(own)
+        figure.set_layout_engine(None)
+
+
+def _pixels(figure: "Figure", dots: float) -> io.BytesIO:
+    """Draw a PNG with so many dots per inch."""
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=dots, metadata={"Software": None})
+    return png
 
 
 def _in_few_colours(png: io.BytesIO) -> bytes:

@@ -3,8 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import xarray as xr
+
 from polbayes.config.schema import PAIRED
 from polbayes.config.tasks import Answer
+from polbayes.data.dataset import opened_responses
 from polbayes.errors import UserError
 from polbayes.report.assemble import assemble, read_tables
 from polbayes.report.results import Results
@@ -14,8 +17,8 @@ from polbayes.run.manifest import Manifest, read_config
 _UNFITTED = {"verdict": "caution", "sentences": [], "notes": [], "equation": "", "priors": []}
 
 
-def results_of(folder: Path) -> Results:
-    """Gather the results of a finished run, or of a comparison of runs.
+def results_of(folder: Path, responses: xr.Dataset) -> Results:
+    """Gather the results of a finished run, or of a comparison of runs, with its answers.
 
     Raises
     ------
@@ -32,6 +35,7 @@ def results_of(folder: Path) -> Results:
         raise UserError(f"{folder}: holds no finished run with questionnaires.")
     results = assemble(
         folder,
+        responses,
         config,
         stages={"code": {}, "fit": _UNFITTED, **manifest.stages},
         text=path.read_text(encoding="utf-8"),
@@ -55,8 +59,9 @@ def answer_of_folder(folder: Path) -> Answer | None:
 
         return answer_of_pairs(folder, page)
     try:
-        results = results_of(folder)
+        with opened_responses(folder) as responses:
+            results = results_of(folder, responses)
+            text = "\n".join([*answer_lines(results), f"Report: {page}"])
+            return Answer(text, {**as_values(results), "report": str(page)})
     except UserError:  # roles that were played have no positions like these
         return Answer(f"Report: {page}", {"report": str(page)})
-    text = "\n".join([*answer_lines(results), f"Report: {page}"])
-    return Answer(text, {**as_values(results), "report": str(page)})

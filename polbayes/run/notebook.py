@@ -228,7 +228,7 @@ class Run:
         """All that its report is made from."""
         from polbayes.run.finished import results_of
 
-        return results_of(self.folder)
+        return results_of(self.folder, self.responses)
 
     @property
     def _files(self) -> dict[str, Path]:

@@ -18,7 +18,7 @@ from polbayes.config.languages import referred
 from polbayes.config.registry import added
 from polbayes.config.resources import find
 from polbayes.config.schema import STAGES, RunConfig
-from polbayes.data.dataset import open_responses, opened, write_dataset
+from polbayes.data.dataset import open_responses, opened, opened_responses, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
 from polbayes.data.progress import detail, say
@@ -402,8 +402,8 @@ def _fit(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.fit.sampling.draws_cache import DrawsCache
 
     cache = DrawsCache(job.folder / "draws.nc", job.keys["draws"])
-    data = open_responses(job.folder)
-    return fit_into(job.folder, job.plan.spec, data, job.plan.config, cache=cache)
+    with opened_responses(job.folder) as data:
+        return fit_into(job.folder, job.plan.spec, data, job.plan.config, cache=cache)
 
 
 def fit_into(
@@ -454,15 +454,17 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
-    results = assemble(
-        job.folder,
-        job.plan.config,
-        stages=job.manifest.stages,
-        text=job.text,
-        command=job.command,
-        citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
-    )
-    write_report(results, job.folder / "report")
+    with opened_responses(job.folder) as responses:
+        results = assemble(
+            job.folder,
+            responses,
+            job.plan.config,
+            stages=job.manifest.stages,
+            text=job.text,
+            command=job.command,
+            citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
+        )
+        write_report(results, job.folder / "report")
     return ["report/index.html"], {}
 
 

@@ -4,8 +4,14 @@ import xarray as xr
 
 from polbayes.coding import code_responses
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
-from polbayes.data.dataset import CELL_DIMS, open_responses, write_dataset
-from polbayes.data.out_of_core import portions, reduce_by_model, text_bytes, write_by_model
+from polbayes.data.dataset import CELL_DIMS, open_responses, opened_responses, write_dataset
+from polbayes.data.out_of_core import (
+    by_model,
+    portions,
+    reduce_by_model,
+    text_bytes,
+    write_by_model,
+)
 from polbayes.errors import UserError
 from polbayes.instrument.design import design
 from polbayes.instrument.prompts import load_prefixes, load_template
@@ -109,3 +115,34 @@ def test_a_text_of_no_bytes_is_empty(whole, tmp_path):
     write_by_model(silent, [silent], tmp_path / "r.nc", text_bytes={})
     assert set(open_responses(tmp_path / "r.nc")["completion"].values.ravel()) == {""}
     assert np.array_equal(open_responses(tmp_path / "r.nc")["model"], NAMES)
+
+
+def test_of_an_opened_dataset_only_what_is_asked_for_is_read(whole, written):
+    with opened_responses(written) as data:
+        assert all(data.variables[name]._in_memory for name in data.coords)
+        parts = list(by_model(data, ("stance", "completion", "nothing")))
+        assert not any(data.variables[name]._in_memory for name in data.data_vars)
+    assert [set(part.data_vars) for part in parts] == [{"stance", "completion"}] * len(NAMES)
+    names = ["stance", "completion"]
+    again = xr.concat(parts, "model", data_vars="minimal", coords="minimal", compat="override")
+    for name in names:
+        xr.testing.assert_identical(again[name].variable, whole[name].variable)
+    for one, other in zip(by_model(whole, names), parts, strict=True):
+        xr.testing.assert_identical(one, other)
+
+
+def test_what_fails_while_a_dataset_is_open_is_not_taken_for_a_damaged_file(written):
+    with pytest.raises(ValueError, match="mine"), opened_responses(written):
+        raise ValueError("mine")
+
+
+def test_answers_damaged_in_the_middle_of_the_file_are_an_error(written):
+    content = bytearray(written.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 4000] = bytes(4000)
+    written.write_bytes(content)
+    with (
+        pytest.raises(UserError, match="not a readable netCDF file"),
+        opened_responses(written) as data,
+    ):
+        list(by_model(data, set(map(str, data.data_vars))))

@@ -127,3 +127,15 @@ def test_a_family_that_lacks_something_cannot_be_made():
 
     with pytest.raises(TypeError, match="abstract"):
         Silent()
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.6, 1.0, 1.01, 1.5, 2.4])
+def test_means_over_the_residual_are_those_of_a_fine_grid_whatever_its_width(sd):
+    eta = np.linspace(-8, 8, 33)
+    z = np.linspace(-9, 9, 20_001)
+    density = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
+    sides = np.tanh((eta[:, None] + sd * z) / 2)
+    moments = LogitNormal().moments(eta, np.full(33, np.log(sd)), np.empty(0))
+    np.testing.assert_allclose(moments.net, sides @ density, atol=1e-7)
+    expected = sides**2 @ density - (sides @ density) ** 2
+    np.testing.assert_allclose(moments.variance, expected, atol=2e-7)

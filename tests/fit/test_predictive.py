@@ -134,10 +134,8 @@ def test_intervals_and_p_are_those_of_the_replicates(simulated):
     drawn = constant(built, effects, draws=40, gap=np.array([0.8]))
     found = posterior_predictive(built, drawn, level=0.8, seed=1)
     wanted = statistics(built)[0]
-    rows = np.array(
-        [evaluate(wanted, a, built.cells.frame) for a in replicates(built, draws_of(drawn), seed=1)]
-    )
-    observed = evaluate(wanted, observed_answers(built.cells), built.cells.frame)
+    rows = np.array([evaluate(wanted, a) for a in replicates(built, draws_of(drawn), seed=1)])
+    observed = evaluate(wanted, observed_answers(built.cells))
     part = found[found["statistic"] == wanted.name]
     np.testing.assert_allclose(part["lower"], np.quantile(rows, 0.1, axis=0))
     np.testing.assert_allclose(part["upper"], np.quantile(rows, 0.9, axis=0))
@@ -279,7 +277,7 @@ def test_usable_shares_of_probabilities(coded, bound):
     built = build(spec, cells, bound_parts)
     seen, cells = observed_answers(cells), cells.every
     wanted = {s.name: s for s in statistics(built)}
-    usable = evaluate(wanted["usable"], seen, cells.frame)
+    usable = evaluate(wanted["usable"], seen)
     labels = wanted["usable"].labels["model"].tolist()
     squeezed = {"m1": (0.2 * 999 + 0.5) / 1000, "m2": (0.6 * 999 + 0.5) / 1000}
     np.testing.assert_allclose(usable, [squeezed[m] for m in labels], rtol=1e-6)
@@ -294,10 +292,7 @@ def test_usable_shares_of_probabilities(coded, bound):
         if block.part.endswith("sigma"):
             effects[block.start] = -4.0
     draws = draws_of(constant(built, effects, draws=20))
-    shares = [
-        evaluate(wanted["usable"], answers, cells.frame)
-        for answers in replicates(built, draws, seed=1)
-    ]
+    shares = [evaluate(wanted["usable"], answers) for answers in replicates(built, draws, seed=1)]
     np.testing.assert_allclose(np.mean(shares, axis=0), special.expit(-0.4), atol=0.005)
     for answers in replicates(built, draws, seed=2):
         np.testing.assert_array_equal(answers.n, seen.n)

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from polbayes.fit.density.kernel import forward
 from polbayes.fit.density.model import build
 from polbayes.fit.families import FAMILIES
+from polbayes.fit.posterior import measurement_design as measurement
 from polbayes.fit.posterior.components import with_variances
-from polbayes.fit.posterior.measurement_design import measurement_design, weigh
+from polbayes.fit.posterior.measurement_design import measurement_design, shares, weigh
 from polbayes.fit.posterior.naming import name_posterior
 from polbayes.fit.posterior.shares import variance_shares
 
@@ -203,3 +205,31 @@ def test_discriminations_divide_the_believed_part_like_a_table_of_models_by_item
     assert found["theta: model"] == pytest.approx(by_model.var(axis=1, ddof=1).mean())
     assert found["difficulty: item"] == pytest.approx(by_item.var(axis=1, ddof=1).mean())
     assert found["discrimination: item"] == pytest.approx(((rest**2).sum((1, 2)) / 4).mean())
+
+
+def test_what_is_left_of_a_variance_does_not_depend_on_how_pairs_are_found(full, monkeypatch):
+    monkeypatch.setattr(measurement, "_FEW", 0)
+    other = measurement_design(full.built.parts, full.cells)
+    for one, again in zip(full.design.terms, other.terms, strict=True):
+        np.testing.assert_allclose(one.left, again.left)
+    for name, left in full.design.left.items():
+        np.testing.assert_allclose(left, other.left[name])
+
+
+def test_weights_of_answers_by_hand():
+    """Sides, then items, wordings and prefixes have the same weight, and answers the rest."""
+    frame = pd.DataFrame(
+        [
+            ("m", "d", 1, "i", "original", "p"),
+            ("m", "d", 1, "i", "original", "p"),
+            ("m", "d", 1, "i", "original", "q"),
+            ("m", "d", 1, "i", "other", "p"),
+            ("m", "d", 1, "j", "original", "p"),
+            ("m", "d", -1, "k", "original", "p"),
+            ("n", "d", 1, "i", "original", "p"),
+        ],
+        columns=["model", "dimension", "keying", "item", "variant", "prefix"],
+    )
+    expected = [1 / 32, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+    assert shares(frame) == pytest.approx(expected)
+    assert shares(frame.iloc[::-1])[::-1] == pytest.approx(expected)

@@ -1,12 +1,14 @@
 """How each model leans on each statement."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from polbayes.data.dataset import CELL_DIMS, STANCE
-from polbayes.report.asked import sampled_answers
+from polbayes.data.dataset import CELL_DIMS, STANCE, opened_responses, write_dataset
+from polbayes.report.asked import example_answers, example_masses, sampled_answers
 from polbayes.report.sections.issues import ESTIMATED, OBSERVED, leanings, slices_of
 
 
@@ -56,3 +58,17 @@ def test_a_sample_of_answers_is_spread_over_models_and_items(make_results: Any) 
     row = table.iloc[0]
     assert row["statement"] in row["prompt"]
     assert row["counted"] in row["answer"]
+
+
+def test_an_opened_file_tells_the_same_as_answers_in_memory(
+    make_results: Any, tmp_path: Path
+) -> None:
+    data = make_results(["a", "b", "c"], items=3, prefixes=2).responses
+    write_dataset(data, tmp_path / "responses.nc")
+    with opened_responses(tmp_path) as opened:
+        for table in (leanings, example_answers, example_masses):
+            pd.testing.assert_frame_equal(table(opened), table(data))
+        one, other = (sampled_answers(of, most=13, room=10_000)[0] for of in (opened, data))
+        pd.testing.assert_frame_equal(one, other)
+        read = [name for name in opened.data_vars if opened.variables[name]._in_memory]
+        assert set(read) <= {"status"}

@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+# Draws summarised at a time: their copies take some 100 MB.
+_AT_ONCE = 2_000_000
+
 
 def tails(level: float) -> tuple[float, float]:
     """Return the tail probabilities of an equal-tailed interval."""
@@ -51,15 +54,17 @@ def interval_table(values: xr.DataArray, level: float, *, left: bool = False) ->
         One row for each combination of the other dimensions; without any, one row.
     """
     draws = values.to_numpy().reshape(-1, int(np.prod(values.shape[2:])))
-    there = ~np.isnan(draws).all(axis=0)
-    names = ("estimate", "sd", "lower", "upper")
+    names = ("estimate", "sd", "lower", "upper", *(("p_left",) if left else ()))
     columns = {name: np.full(draws.shape[1], np.nan) for name in names}
-    columns["estimate"][there] = draws[:, there].mean(axis=0)
-    columns["sd"][there] = draws[:, there].std(axis=0, ddof=1)
-    bounds = np.quantile(draws[:, there], tails(level), axis=0)
-    columns["lower"][there], columns["upper"][there] = bounds
-    if left:
-        columns["p_left"] = np.where(there, (draws < 0).mean(axis=0), np.nan)
+    step = max(_AT_ONCE // max(len(draws), 1), 2)
+    for first in range(0, draws.shape[1], step):
+        some = draws[:, first : first + step]
+        at = first + np.flatnonzero(~np.isnan(some).all(axis=0))
+        some = draws[:, at]
+        columns["estimate"][at], columns["sd"][at] = some.mean(axis=0), some.std(axis=0, ddof=1)
+        columns["lower"][at], columns["upper"][at] = np.quantile(some, tails(level), axis=0)
+        if left:
+            columns["p_left"][at] = (some < 0).mean(axis=0)
     dims = [str(dim) for dim in values.dims[2:]]
     labels = [values[dim].values for dim in dims]
     index = pd.MultiIndex.from_product(labels, names=dims) if dims else None

@@ -22,6 +22,8 @@ FACETS = ("item", "variant", "prefix")
 # Further variables that are new for a new statement or a repetition, besides the planned facets.
 ANEW = (*FACETS, "topic", "section", "administration")
 TOTAL = "total"
+# Up to so many times the number of cells a table of all pairs is faster than finding those there.
+_FEW = 4
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,11 @@ def spread(values: np.ndarray, axis: int) -> np.ndarray:
     return np.where(count > 1, mean * count / np.maximum(count - 1, 1), np.nan)
 
 
-def weigh(cells: Cells) -> Weights:
-    """Weight the cells so that keyings, items, wordings and prefixes have equal weights."""
+def weigh(cells: Cells, single: Weights | None = None) -> Weights:
+    """Weight the cells so that keyings, items, wordings and prefixes have equal weights.
+
+    `single` are the weights of their answers one by one where these were summed up, if known.
+    """
     frame = cells.frame
     labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
     model, dimension = (
@@ -125,23 +130,23 @@ def weigh(cells: Cells) -> Weights:
     )
     weight = np.zeros(len(frame))
     if cells.single is not None:
-        weight[:] = np.bincount(cells.of, weigh(cells.single).weight, len(frame))
+        single = single or weigh(cells.single)
+        weight[:] = np.bincount(cells.of, single.weight, len(frame))
     else:
         answered = cells.answered > 0
-        weight[answered] = shares(frame[answered].reset_index(drop=True))
+        weight[answered] = shares(frame[answered])
     return Weights(tuple(labels["model"]), tuple(labels["dimension"]), model, dimension, weight)
 
 
 def shares(frame: pd.DataFrame, side: str = "keying") -> np.ndarray:
     """Divide 1 among the sides of every model and dimension, these among items, and so on."""
     share = np.ones(len(frame))
-    names = ["model", "dimension"]
-    above = levels(frame, names)[0]
+    above = levels(frame, ["model", "dimension"])[0]
     for name in (side, "item", "variant", "prefix"):
-        names.append(name)
-        below = levels(frame, names)[0]
-        number = below.max(initial=0) + 1
-        share /= np.bincount(np.unique(above * number + below) // number)[above]
+        own = levels(frame, [name])[0]
+        number = own.max(initial=0) + 1
+        below, pairs = pd.factorize(above * number + own)
+        share /= np.bincount(pairs // number)[above]
         above = below
     return share / np.bincount(above)[above]
 
@@ -155,14 +160,13 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
         "item": levels(frame, ["item"])[0],
         "wording": levels(frame, ["item", "variant"])[0],
         "prefix": levels(frame, ["prefix"])[0],
-        "cell": np.arange(len(frame)),
     }
-    score = _Score(weights)
-    left = {name: score.left(number, np.ones(len(frame)))[0] for name, number in index.items()}
-    repeats = 1 / np.sqrt(np.maximum(every.answered, 1))
-    left["answer"] = score.left(index["cell"], repeats)[0]
+    score, one = _Score(weights), np.ones(len(frame))
+    left = {name: score.left(number, one)[0] for name, number in index.items()}
+    left["cell"] = score.left(None, one)[0]
+    left["answer"] = score.left(None, 1 / np.sqrt(np.maximum(every.answered, 1)))[0]
     if cells.single is not None:
-        weights = weigh(cells)
+        weights = weigh(cells, weights)
         score = _Score(weights)
     wordings = frame.groupby("item", observed=True)["variant"].nunique()
     items = frame[["dimension", "item"]].drop_duplicates()
@@ -203,7 +207,7 @@ class _Score:
 
     def left(
         self,
-        effect: np.ndarray,
+        effect: np.ndarray | None,
         factor: np.ndarray,
         *,
         scale: np.ndarray | None = None,
@@ -211,11 +215,13 @@ class _Score:
     ) -> np.ndarray:
         """Return ``[scale, model, dimension or total]`` the remaining fraction of the variance.
 
-        `effect` is ``[cell]`` the number of the effect that enters, `factor` ``[cell]`` its
-        multiplier, `scale` ``[effect]`` the number of its scale, one for all if None.
+        `effect` is ``[cell]`` the number of the effect that enters, None for one of each cell,
+        `factor` ``[cell]`` its multiplier, `scale` ``[effect]`` the number of its scale, one for
+        all if None.
         """
         w = self.weights
-        of = np.zeros(int(effect.max()) + 1, dtype=int) if scale is None else scale
+        of = np.zeros(1 if effect is None else int(effect.max()) + 1, dtype=int)
+        of = of if scale is None else scale
         models, dimensions = w.shape
         by_dimension = _squares(
             w.group, effect, w.weight * factor, scale=of, shape=(scales, w.size)
@@ -230,17 +236,24 @@ class _Score:
 
 def _squares(
     group: np.ndarray,
-    effect: np.ndarray,
+    effect: np.ndarray | None,
     weight: np.ndarray,
     *,
     scale: np.ndarray,
     shape: tuple[int, int],
 ) -> np.ndarray:
     """Sum squared weights of effects in each group by scale: ``[scale, group]``."""
-    pairs, number = np.unique(group * len(scale) + effect, return_inverse=True)
-    squares = np.bincount(number.reshape(-1), weight) ** 2
+    if effect is None:  # of every cell its own
+        return np.bincount(group, weight**2, minlength=shape[1]).reshape(shape)
+    pairs, squares = group * len(scale) + effect, shape[1] * len(scale)
+    if squares > _FEW * len(pairs):
+        pairs, number = np.unique(pairs, return_inverse=True)
+        total = np.bincount(number.reshape(-1), weight) ** 2
+    else:
+        total = np.bincount(pairs, weight, squares) ** 2
+        pairs = np.arange(squares)
     place = scale[pairs % len(scale)] * shape[1] + pairs // len(scale)
-    return np.bincount(place, squares, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.bincount(place, total, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def terms_of(layout: Layout) -> Iterator[tuple[Block, BoundGroup]]:

@@ -5,7 +5,7 @@ Meng and Stern 1996): an observed value outside the replicates is something the 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -53,9 +53,10 @@ class Statistic:
     what: str
     labels: pd.DataFrame  # [group] labels of the groups
     index: np.ndarray  # [cell] group; for wordings the wording of an item by a model
-    # For wordings, [wording] item and [item] group
+    # For wordings, [wording] item and [item] group, and [cell] keying times direction
     item: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
     model: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    sign: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def group(self) -> np.ndarray:
@@ -89,14 +90,20 @@ def statistics(built: Built) -> list[Statistic]:
         wording, wordings = levels(frame, ("model", "item", "variant"))
         item, items = levels(wordings, ("model", "item"))
         model, models = levels(items, ("model",))
-        out.append(Statistic("between_wordings", "wordings", models, wording, item, model))
+        sign = frame["keying"].to_numpy(dtype=float) * frame["direction"].to_numpy(dtype=float)
+        out.append(Statistic("between_wordings", "wordings", models, wording, item, model, sign))
     return out
 
 
-def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
+# What a statistic divided by last, and its sums: the same for many sets of answers.
+Wholes = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def evaluate(statistic: Statistic, answers: Answers, known: Wholes | None = None) -> np.ndarray:
     """Return ``[group]`` a statistic of a set of answers; NaN for a group without answers."""
+    known = {} if known is None else known
     if statistic.what == "wordings":
-        return _between_wordings(statistic, answers, frame)
+        return _between_wordings(statistic, answers, known)
     part, whole = answers.agree, answers.n
     if statistic.what == "neutral":
         part = answers.n - answers.agree - answers.disagree
@@ -106,25 +113,30 @@ def evaluate(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.
         part, whole = answers.usable, answers.asked
     elif statistic.what == "repeated":
         part, whole = answers.same, answers.pairs
-    size = len(statistic.labels)
+    total = _sums(statistic, whole, known)
     with np.errstate(invalid="ignore"):  # 0 / 0 without answers
-        share: np.ndarray = np.bincount(statistic.index, part, size) / np.bincount(
-            statistic.index, whole, size
-        )
+        share: np.ndarray = np.bincount(statistic.index, part, len(total)) / total
     return share
 
 
-def _between_wordings(statistic: Statistic, answers: Answers, frame: pd.DataFrame) -> np.ndarray:
+def _sums(statistic: Statistic, whole: np.ndarray, known: Wholes) -> np.ndarray:
+    """Sum by group, once as long as it is the same array."""
+    if statistic.name not in known or known[statistic.name][0] is not whole:
+        size = len(statistic.item) or len(statistic.labels)
+        known[statistic.name] = whole, np.bincount(statistic.index, whole, size)
+    return known[statistic.name][1]
+
+
+def _between_wordings(statistic: Statistic, answers: Answers, known: Wholes) -> np.ndarray:
     """Return ``[model]`` the standard deviation between the wordings of an item.
 
     It is that of the proportion agreeing minus the proportion disagreeing, with the sign reversed
     for wordings of opposite meaning; the root of the variance (n - 1) averaged over items.
     """
-    turned = frame["keying"].to_numpy(dtype=float) * frame["direction"].to_numpy(dtype=float)
-    n = np.bincount(statistic.index, answers.n)
+    n = _sums(statistic, answers.n, known)
     there = n > 0
     item, items = statistic.item[there], len(statistic.model)
-    surplus = np.bincount(statistic.index, turned * (answers.agree - answers.disagree))
+    surplus = np.bincount(statistic.index, statistic.sign * (answers.agree - answers.disagree))
     net = surplus[there] / n[there]
     wordings = np.bincount(item, minlength=items)
     mean = np.bincount(item, net, items) / np.maximum(wordings, 1)
@@ -155,12 +167,19 @@ def _of_counts(counts: np.ndarray, asked: np.ndarray) -> Answers:
     return Answers(agree, disagree, np.zeros(len(counts)), n, asked, n, same, n * (n - 1) / 2)
 
 
-def _of_values(value: np.ndarray, mass: np.ndarray) -> Answers:
-    there, one = np.isfinite(value), np.ones(len(value))
-    agree, disagree = np.where(there, value, 0.0), np.where(there, 1 - value, 0.0)
-    extreme = (there & ((value < _EXTREME) | (value > 1 - _EXTREME))).astype(float)
-    none, usable = np.zeros(len(value)), mass if mass.size else one
-    return Answers(agree, disagree, extreme, there * one, one, usable, none, none)
+def _of_values(value: np.ndarray, mass: np.ndarray, like: Answers | None = None) -> Answers:
+    """Return numbers as answers; what all sets of them have in common is that of another set."""
+    if like is None:
+        one, none = np.ones(len(value)), np.zeros(len(value))
+        like = Answers(none, none, none, np.isfinite(value) * one, one, one, none, none)
+    there = like.n > 0
+    return replace(
+        like,
+        agree=np.where(there, value, 0.0),
+        disagree=np.where(there, 1 - value, 0.0),
+        extreme=(there & ((value < _EXTREME) | (value > 1 - _EXTREME))).astype(float),
+        usable=mass if mass.size else like.asked,
+    )
 
 
 def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
@@ -172,9 +191,10 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
     rng, cells, family = np.random.default_rng(seed), built.cells.every, built.spec.observation
     spread = built.cells.spread
     g, validity = built.layout.answers, built.layout.validity
+    answered, given = cells.answered.astype(int), observed_answers(built.cells)
     for effects, gaps, readings in zip(draws.effects, draws.gaps, draws.readings, strict=True):
         eta, own = map(spread, forward(effects, *g.plain))
-        n, mass = cells.answered.astype(int), cells.mass
+        n, mass = answered, cells.mass
         if validity is not None and mass.size:
             valid, wide = map(spread, forward(effects, *validity.plain))
             mass = family.simulate(valid, wide, gaps, rng)
@@ -188,7 +208,7 @@ def replicates(built: Built, draws: Draws, *, seed: int) -> Iterator[Answers]:
             yield _of_counts(counts.astype(float), cells.asked)
         else:
             # Cells without answers are not compared.
-            yield _of_values(np.where(n > 0, answers, np.nan), mass)
+            yield _of_values(answers, mass, like=given)
 
 
 def replicated(
@@ -196,9 +216,10 @@ def replicated(
 ) -> list[np.ndarray]:
     """Return the values ``[draw, group]`` of each statistic in replicated answers."""
     values: list[list[np.ndarray]] = [[] for _ in wanted]
+    known: Wholes = {}
     for answers in replicates(built, draws, seed=seed):
         for statistic, rows in zip(wanted, values, strict=True):
-            rows.append(evaluate(statistic, answers, built.cells.every.frame))
+            rows.append(evaluate(statistic, answers, known))
     return [np.stack(rows) for rows in values]
 
 
@@ -221,7 +242,7 @@ def posterior_predictive(
     given = observed_answers(built.cells)
     tables = []
     for statistic, rows in zip(wanted, values, strict=True):
-        observed = evaluate(statistic, given, built.cells.every.frame)
+        observed = evaluate(statistic, given)
         whole = given.asked if statistic.what == "usable" else given.n
         above = (rows > observed).mean(axis=0) + (rows == observed).mean(axis=0) / 2
         n = np.bincount(statistic.group, whole, len(statistic.labels)).astype(int)

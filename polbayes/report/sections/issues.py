@@ -1,11 +1,12 @@
 """On which issues: how each model leans on each statement."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.data.out_of_core import by_model
 from polbayes.measures.sided import AGREE, DISAGREE, count_answers
 from polbayes.report import show
 from polbayes.report.asked import first_wordings
@@ -94,6 +95,15 @@ def leanings(data: xr.Dataset, *by: str) -> pd.DataFrame:
 
     The columns are ``model``, those of `by`, ``item, estimate, n, n_excluded``.
     """
+    rows = [_of_model(one, by) for one in by_model(data, ("status", "stance"))]
+    there = [table for table in rows if len(table)] or rows[:1]
+    order = {str(name): k for k, name in enumerate(data["item"].values)}
+    return pd.concat(there).sort_values(
+        "item", key=lambda i: i.map(order), kind="stable", ignore_index=True
+    )
+
+
+def _of_model(data: xr.Dataset, by: Sequence[str]) -> pd.DataFrame:
     counts = count_answers(data, ["model", *by], side_of="item")
     side = np.array([-1.0, 1.0])[:, None]
     net = ((counts.valid[..., AGREE] - counts.valid[..., DISAGREE]) * side.T).sum(axis=-1)
@@ -103,8 +113,7 @@ def leanings(data: xr.Dataset, *by: str) -> pd.DataFrame:
     rows["item"] = np.array(counts.groups.items)[item]
     rows["estimate"] = net[group, item] / n[group, item]
     rows["n"], rows["n_excluded"] = n[group, item].astype(int), excluded[group, item].astype(int)
-    order = {str(name): k for k, name in enumerate(data["item"].values)}
-    return rows.sort_values("item", key=lambda i: i.map(order), kind="stable", ignore_index=True)
+    return rows
 
 
 def _about(results: Results) -> pd.DataFrame:

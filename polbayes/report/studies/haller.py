@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.data.out_of_core import by_model
 from polbayes.measures.paraphrases import r_plus_by_wording
 from polbayes.report import show
 from polbayes.report.blocks import Column, Section, level_of
@@ -123,14 +124,13 @@ def _figure_2(results: Results) -> Part:
         return missing_part(
             "Figures 2, 4 and 5", f"are drawn for at most {_MOST_ITEMS} items, not {len(items)}."
         )
-    r_plus, _ = r_plus_by_wording(results.responses)
     wide = table.pivot(index=["model", "item"], columns="measure", values="estimate")
     beyond = {}
-    for m, model in enumerate(map(str, results.responses["model"].values)):
+    for data in by_model(results.responses, ("status", "r_plus")):
+        model, (r_plus,) = str(data["model"].item()), r_plus_by_wording(data)[0]
         for i, item in enumerate(items):
             if (model, item) in wide.index:
-                row = wide.loc[(model, item)]
-                values = r_plus[m, i]
+                row, values = wide.loc[(model, item)], r_plus[i]
                 out = (values < row["whisker_low"]) | (values > row["whisker_high"])
                 beyond[model, item] = values[out]
     return figure_part(

@@ -12,7 +12,7 @@ import xarray as xr
 import yaml
 
 from polbayes.config.schema import RunConfig
-from polbayes.data.dataset import write_dataset
+from polbayes.data.dataset import opened_responses, write_dataset
 from polbayes.data.files import one_writer, write_text
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest
@@ -213,22 +213,24 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
             (job.folder / f"{name}.csv").unlink(missing_ok=True)
     stages = {"code": {}, "measure": {}, "fit": _own_verdicts(job.runs), **job.manifest.stages}
     labels = " and ".join(run.label for run in job.runs)
-    results = assemble(
-        job.folder,
-        replace(config, title=config.title or f"Comparison of {labels}"),
-        stages=stages,
-        text=text,
-        command=job.command,
-        citations=list(
-            dict.fromkeys(str(r.responses.attrs.get("instruments", r.label)) for r in job.runs)
-        ),
-    )
-    results = replace(
-        results,
-        tables={**results.tables, **tables},
-        notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
-    )
-    write_report(results, job.folder / "report")
+    with opened_responses(job.folder) as responses:
+        results = assemble(
+            job.folder,
+            responses,
+            replace(config, title=config.title or f"Comparison of {labels}"),
+            stages=stages,
+            text=text,
+            command=job.command,
+            citations=list(
+                dict.fromkeys(str(r.responses.attrs.get("instruments", r.label)) for r in job.runs)
+            ),
+        )
+        results = replace(
+            results,
+            tables={**results.tables, **tables},
+            notes=[*job.aligned.notes, _scale_sentence(job.aligned)],
+        )
+        write_report(results, job.folder / "report")
     job.manifest.finish("report", job.keys["report"], ["report/index.html", *outputs])
 
 
