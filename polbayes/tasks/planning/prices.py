@@ -1,0 +1,53 @@
+"""What a question costs a model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polbayes.config.schema import PlanConfig, RunConfig
+from polbayes.probing.costs import estimate
+from polbayes.report.assemble import read_table
+from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
+from polbayes.tasks.planning.designs import Price
+
+
+def prices_of(basis: Basis, wanted: PlanConfig) -> list[Price]:
+    """Return the price of a question to each model; not known for those that no server answers."""
+    rows, models = _usage(basis), basis.data.sizes["model"]
+    found = [_price(basis.config, wanted, row) for row in rows]
+    found = found or [_price(basis.config, wanted, {})] * models
+    number = wanted.models or len(found)
+    mean = Price(*np.mean([[one.tokens, one.money] for one in found], axis=0).tolist())
+    return found if number == len(found) else [mean] * number
+
+
+def _usage(basis: Basis) -> list[dict[str, Any]]:
+    """Return by model what the pilot used, or without one an estimate for servers."""
+    if basis.kind == ASSUMPTIONS:
+        config = basis.config
+        table = estimate(basis.data, config.respondents, config.elicitation, Path())
+        served = table["model"].map(lambda name: config.respondents[name].backend == "chat_api")
+        rows: list[dict[str, Any]] = table.assign(answers=table["questions"]).to_dict("records")
+        return rows if served.any() else []
+    path = basis.folder / "usage.csv"
+    return read_table(path).to_dict("records") if path.is_file() else []
+
+
+def _price(own: RunConfig, wanted: PlanConfig, row: Mapping[str, Any]) -> Price:
+    answers = max(int(row.get("answers", 0)), 1)
+    asked = wanted.tokens_input or row.get("input_tokens", np.nan) / answers
+    said = wanted.tokens_output or row.get("output_tokens", np.nan) / answers
+    respondent = own.respondents.get(str(row.get("model", "")))
+    api = respondent.api if respondent else None
+    price_in, price_out = (
+        given if given is not None else getattr(api, name, None)
+        for name, given in (
+            ("price_input", wanted.price_input),
+            ("price_output", wanted.price_output),
+        )
+    )
+    if price_in is None or price_out is None:
+        return Price(asked + said)
+    return Price(asked + said, (asked * price_in + said * price_out) / 1e6)
