@@ -42,10 +42,10 @@ def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
     drawn = pm.draw(
         [built.model[name] for name in names], draws=draws, random_seed=seed, mode="FAST_COMPILE"
     )
-    variables = {
-        name: (("chain", "draw", *(f"{name}_dim_{k}" for k in range(values.ndim - 1))), values[None])
-        for name, values in zip(names, drawn, strict=True)
-    }
+    variables = {}
+    for name, values in zip(names, drawn, strict=True):
+        dims = ("chain", "draw", *(f"{name}_dim_{k}" for k in range(values.ndim - 1)))
+        variables[name] = (dims, values[None])
     return xr.Dataset(variables, coords={"chain": [0], "draw": np.arange(draws)})
 
 

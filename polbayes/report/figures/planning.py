@@ -58,4 +58,3 @@ def plot_plan(found: pd.DataFrame, wanted: PlanConfig) -> Figure:
             style.faint_grid(axes)
             axes.legend(frameon=False, fontsize=8.5)
     return figure
-

@@ -60,27 +60,22 @@ class Basis:
     # What was assumed, one row a quantity: ``part``, ``quantity``, ``prior``, whether it was
     # ``given`` in ``plan.assume``, and median and interval of the draws
     assumed: pd.DataFrame
-    assumption: "Assumption | None" = None
+    known: tuple[Spec, Population, Scores] | None = None  # None: still to be read from the pilot
 
-    @cached_property
+    @property
     def spec(self) -> Spec:
         """The analysis, with the terms that the pilot has."""
         return self._known[0]
 
-    @cached_property
+    @property
     def population(self) -> Population:
         """Positions, effects and their spreads."""
         return self._known[1]
 
-    @cached_property
+    @property
     def scores(self) -> Scores:
         """The variances of scores and of their errors."""
-        built, drawn = self.population.built, self.population.drawn
-        if self.assumption is not None:
-            return self.assumption.scores
-        found = _scores(built, drawn)
-        assert found is not None  # there is a D-study
-        return found
+        return self._known[2]
 
     @cached_property
     def base(self) -> xr.Dataset:
@@ -88,10 +83,8 @@ class Basis:
         return _base(self.data)
 
     @cached_property
-    def _known(self) -> tuple[Spec, Population]:
-        if self.assumption is not None:
-            return self.assumption.spec, self.assumption.population
-        return _posterior(self.folder, self.config, self.data)
+    def _known(self) -> tuple[Spec, Population, Scores]:
+        return self.known or _posterior(self.folder, self.config, self.data)
 
 
 def basis_of(config: RunConfig, overrides: Sequence[str]) -> Basis:
@@ -142,7 +135,9 @@ def _of_pilot(folder: Path) -> Basis:
     )
 
 
-def _posterior(folder: Path, config: RunConfig, data: xr.Dataset) -> tuple[Spec, Population]:
+def _posterior(
+    folder: Path, config: RunConfig, data: xr.Dataset
+) -> tuple[Spec, Population, Scores]:
     """Return the draws of a pilot, or, if they are not there, those of a quick fit."""
     parsed = parse_analysis(config.analysis, config.sampler, config.features)
     assert isinstance(parsed, Spec)  # there is a D-study of positions
@@ -157,25 +152,60 @@ def _posterior(folder: Path, config: RunConfig, data: xr.Dataset) -> tuple[Spec,
     sampler = config.sampler if found else SamplerConfig(backend="laplace")
     fitted = fit(spec, cells, sampler, seed=config.seed, cache=cache if found else None)
     models = tuple(str(name) for name in cells.order["model"])
-    return spec, Population(fitted.built, fitted.drawn, models)
+    scores = scores_of_fit(fitted.built, fitted.drawn)
+    spec = replace(spec, drops=True)
+    return spec, Population(fitted.built, fitted.drawn, models), scores
 
 
-def _scores(built: Built, drawn: xr.Dataset) -> Scores | None:
+def scores_of_fit(built: Built, drawn: xr.Dataset) -> Scores:
+    """Return the variances of scores and of their errors, with two models or more."""
     posterior = with_variances(name_posterior(built, drawn), built, drawn)
-    design = measurement_design(built.parts, built.cells)
-    spec = built.spec
-    return scores_of(
-        posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
+    spec, study = built.spec, measurement_design(built.parts, built.cells)
+    found = scores_of(
+        posterior, study, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )
+    assert found is not None  # there are two models
+    return found
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """What the priors of a study say."""
+    """What priors say."""
 
-    spec: Spec
     population: Population
+    whole: xr.Dataset  # the draws, with all effects of a study
     scores: Scores
+
+
+def assumption(spec: Spec, base: xr.Dataset, *, models: int, seed: int) -> Assumption:
+    """Draw the parameters of a study from priors.
+
+    Parameters
+    ----------
+    spec
+        The analysis, with its priors.
+    base
+        The design that its questions are like.
+    models
+        Their number, at least two.
+    seed
+        Fixes the draws.
+    """
+    names, rng = [str(name) for name in base["model"].values], np.random.default_rng(seed)
+    sources = {f"m{n}": names[n % len(names)] for n in range(models)}
+    numbers = {**_NOMINAL, "runs": _NOMINAL["runs"] if spec.observation.counts else 1}
+    data = as_if_answered(laid_out(base, numbers, sources, rng), spec)
+    cells = gather_cells(data, spec)
+    spec, _ = reduced(spec, cells)
+    built = build(spec, cells, bind(spec, cells))
+    population = Population(built, prior_draws(built, draws=_DRAWS, seed=seed), ())
+    like = Likeness(sources, {name: name for name in sources}, frozenset())
+    effects = [
+        study_effects(population, k, built.layout, like, cells.frame, rng) for k in range(_DRAWS)
+    ]
+    drawn = population.drawn.drop_vars("effects")
+    whole = drawn.assign(effects=(("chain", "draw", "effect"), np.array(effects)[None]))
+    return Assumption(population, whole, scores_of_fit(built, whole))
 
 
 def _of_priors(config: RunConfig, folder: Path, overrides: Sequence[str]) -> Basis:
@@ -185,31 +215,12 @@ def _of_priors(config: RunConfig, folder: Path, overrides: Sequence[str]) -> Bas
             "analysis: a plan without a pilot needs an analysis with leanings; use "
             "analysis=ideology."
         )
-    assumed = _assumed_spec(config)
-    base = _base(planned.design)
-    names = [str(name) for name in base["model"].values]
-    number = max(2, config.plan.models or len(names))
-    rng = np.random.default_rng(config.seed)
-    sources = {f"m{n}": names[n % len(names)] for n in range(number)}
-    numbers = {**_NOMINAL, "runs": _NOMINAL["runs"] if assumed.observation.counts else 1}
-    data = as_if_answered(laid_out(base, numbers, sources, rng), assumed)
-    cells = gather_cells(data, assumed)
-    spec, _ = reduced(assumed, cells)
-    parts = bind(spec, cells)
-    built = build(spec, cells, parts)
-    drawn = prior_draws(built, draws=_DRAWS, seed=config.seed)
-    population = Population(built, drawn, ())
-    like = Likeness({name: name for name in sources}, frozenset())
-    effects = [
-        study_effects(population, k, built.layout, like, cells.frame, rng) for k in range(_DRAWS)
-    ]
-    whole = drawn.assign(effects=(("chain", "draw", "effect"), np.array(effects)[None]))
-    scores = _scores(built, whole)
-    assert scores is not None  # there are two models
-    analysis = config.analysis
-    study = measurement_design(parts, cells)
-    table = d_study(scores, study, analysis.precision, level=analysis.level)
-    own = replace(planned.spec, parts=spec.parts)
+    analysis, base = config.analysis, _base(planned.design)
+    models = max(2, config.plan.models or base.sizes["model"])
+    found = assumption(_assumed_spec(config), base, models=models, seed=config.seed)
+    built = found.population.built
+    study = measurement_design(built.parts, built.cells)
+    table = d_study(found.scores, study, analysis.precision, level=analysis.level)
     return Basis(
         kind=ASSUMPTIONS,
         folder=folder,
@@ -218,8 +229,13 @@ def _of_priors(config: RunConfig, folder: Path, overrides: Sequence[str]) -> Bas
         data=planned.design,
         table=table[table["dimension"] != TOTAL],
         verdict="",
-        assumed=_assumptions(population, config, level=analysis.level),
-        assumption=Assumption(own, population, scores),
+        assumed=_assumptions(found.population, config, level=analysis.level),
+        # Studies are fitted with the priors of their analysis, whatever is assumed.
+        known=(
+            replace(built.spec, priors=planned.spec.priors, drops=True),
+            found.population,
+            found.scores,
+        ),
     )
 
 
@@ -267,4 +283,3 @@ def _base(data: xr.Dataset) -> xr.Dataset:
         if "rating_points" in data[name].attrs:
             return data.assign_attrs(rating_points=data[name].attrs["rating_points"])
     return data
-

@@ -125,9 +125,7 @@ def chosen(found: pd.DataFrame, *, there: bool = False) -> pd.Series | None:
     return None if good.empty else good.iloc[0]
 
 
-def nearest(
-    found: pd.DataFrame, wanted: PlanConfig, *, there: bool = False
-) -> pd.Series | None:
+def nearest(found: pd.DataFrame, wanted: PlanConfig, *, there: bool = False) -> pd.Series | None:
     """Return the affordable design that comes nearest to what is wanted; None if there is none.
 
     With `there`, it is made of what the pilot's questionnaire has.

@@ -66,7 +66,7 @@ def laid_out(
     }
     coords = {name: np.array(values, dtype=object) for name, values in labels.items()}
     run = np.arange(1, numbers["runs"] + 1, dtype=np.int16)
-    shape = tuple(len(labels[name]) for name in CELL_DIMS[:-1]) + (len(run),)
+    shape = (*(len(labels[name]) for name in CELL_DIMS[:-1]), len(run))
     answered = np.full(shape, STATUS["ok"], dtype=np.int8)
     return taken.assign_coords({**coords, "run": run}).assign(status=(CELL_DIMS, answered))
 

@@ -71,10 +71,11 @@ class Population:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Which model of a population each model of a study is like."""
+    """What the models of a study are like, by their labels."""
 
-    source: Mapping[str, str]  # by the study's label
-    own: frozenset[str]  # the study's models that are those of the population, not others like them
+    source: Mapping[str, str]  # the model whose attributes each has
+    spreads: Mapping[str, str]  # the model of the population whose spreads of effects it has
+    own: frozenset[str]  # those that are known, not others like them
 
 
 def study_effects(
@@ -135,7 +136,7 @@ def study_scales(population: Population, draw: int, layout: Layout, like: Likene
     found = []
     for part, name, label in layout.scales:
         known = places[part, name]
-        found.append(known.get(like.source.get(label, label), next(iter(known.values()))))
+        found.append(known[like.spreads.get(label, label)])
     return population.draws.scales[draw][np.array(found, dtype=int)]
 
 
@@ -185,7 +186,8 @@ def _kept(
     population: Population, draw: int, block: Block, earlier: Block, like: Likeness
 ) -> Iterator[tuple[int, float]]:
     """Yield positions in a term, and values, of the effects that are known."""
-    assert block.group is not None and earlier.group is not None
+    assert block.group is not None
+    assert earlier.group is not None
     factors = block.group.term.factors
     if set(factors) & set(ANEW) or not population.known:
         return
@@ -227,10 +229,17 @@ def _as_decided(
 
 
 def likeness(
-    known: Sequence[str], every: Sequence[str], labels: Sequence[str], rng: np.random.Generator
+    population: Population, every: Sequence[str], labels: Sequence[str], rng: np.random.Generator
 ) -> Likeness:
-    """Let a study's models be known ones, in random order, and further ones like one of `every`."""
-    order = [str(name) for name in rng.permutation(list(known))] if known else []
-    mine = dict(zip(labels, order, strict=False))
-    others = {name: str(rng.choice(list(every))) for name in labels[len(mine) :]}
-    return Likeness({**mine, **others}, frozenset(mine))
+    """Choose what the models of a study are like.
+
+    They are the known models of a population, in random order, as far as there are so many;
+    others have the attributes of one of `every`, and the spreads of one of the population.
+    """
+    mine = dict(zip(labels, map(str, rng.permutation(population.known)), strict=False))
+    others = labels[len(mine) :]
+    there = population.built.cells.order["model"]
+    more = rng.permutation(np.resize(there, max(len(others), len(there))))
+    attributes = {name: str(rng.choice(every)) for name in others}
+    spreads = dict(zip(others, map(str, more), strict=False))
+    return Likeness({**mine, **attributes}, {**mine, **spreads}, frozenset(mine))

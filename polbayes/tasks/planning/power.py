@@ -60,4 +60,5 @@ def prefix_power(
     shrunk = spread / (spread + error)
     own = np.sqrt(error * (1 - 1 / number))
     z = norm.ppf((1 + level) / 2)
-    return np.asarray(norm.cdf((shrunk * effect - region - z * np.sqrt(shrunk) * own) / (shrunk * own)))
+    beyond = shrunk * effect - region - z * np.sqrt(shrunk) * own
+    return np.asarray(norm.cdf(beyond / (shrunk * own)))

@@ -142,9 +142,7 @@ def searched(
     return table
 
 
-def _corrected(
-    found: pd.DataFrame, wanted: PlanConfig, known: Mapping[int, Reach]
-) -> pd.DataFrame:
+def _corrected(found: pd.DataFrame, wanted: PlanConfig, known: Mapping[int, Reach]) -> pd.DataFrame:
     """Return designs with what simulations say of them, or of the one most like them."""
     table = found.assign(by="d_study", studies=0, coverage=np.nan)
     measures = [name for name in MEASURES if name in found]

@@ -50,7 +50,7 @@ from polbayes.tasks.planning.populations import (
 )
 
 # Fewer draws than of a study that is reported: intervals are averaged over many studies.
-_QUICK: Mapping[str, Any] = {"backend": "laplace", "short_chains": 60, "transitions": 20}
+_QUICK: Mapping[str, Any] = {"backend": "laplace", "short_chains": 50, "transitions": 40}
 
 
 # The slope of the answers depends on the effect that is planted, and the effect on the slope.
@@ -148,7 +148,7 @@ class Simulator:
         """Make a study whose truth is a draw of the population; see `studies`."""
         every = [str(name) for name in self.base["model"].values]
         labels = [f"m{n}" for n in range(models)]
-        like = likeness(self.population.known, every, labels, rng)
+        like = likeness(self.population, every, labels, rng)
         data = as_if_answered(laid_out(self.base, numbers, like.source, rng), self.spec)
         built = _built(self.spec, gather_cells(data, self.spec))
         truth = _truth(self.population, draw, built, like, rng)
@@ -172,7 +172,8 @@ class Simulator:
         same = {dim: posterior[name][dim] for dim in dims[2:]}
         lower, upper = self._interval(positions)
         pairs = list(combinations(range(positions.shape[1]), 2))
-        between = [np.ptp(self._interval(positions[:, a] - positions[:, b]), axis=0) for a, b in pairs]
+        apart = [self._interval(positions[:, a] - positions[:, b]) for a, b in pairs]
+        between = [np.ptp(ends, axis=0) for ends in apart]
         found = np.empty(0)
         if world.planted:
             found = self._found(with_variances(posterior, built, drawn), world.planted, wanted)

@@ -115,7 +115,12 @@ def _simulated(
         note = f"Not simulated: the analysis has {why}; all numbers are those of the D-study."
         return searched(found, replace(wanted, write=None), _no, doubtful=lambda _: False), [note]
     simulator = Simulator(
-        basis.population, basis.spec, basis.base, level, basis.config.analysis.rope, basis.config.seed
+        basis.population,
+        basis.spec,
+        basis.base,
+        level,
+        basis.config.analysis.rope,
+        basis.config.seed,
     )
     simulate = partial(_simulate, simulator, models, wanted)
     table = searched(found, wanted, simulate, doubtful=doubtful)
@@ -193,7 +198,9 @@ def _write(
             "what is wanted; add some to the questionnaire, or want less."
         )
     if basis.config.imported is not None:
-        raise UserError(f"plan.write: {basis.folder} was imported, so that there is nothing to ask.")
+        raise UserError(
+            f"plan.write: {basis.folder} was imported, so that there is nothing to ask."
+        )
     if path.suffix != ".yaml" or path.parent.name != "experiment":
         raise UserError(
             f"plan.write: {path} must be a YAML file in a folder 'experiment', such as "
