@@ -619,9 +619,9 @@ class PlanConfig:
     found: str = "interval"
     # Without a pilot: priors in place of those of `AnalysisConfig.priors`, with the same keys.
     assume: dict[str, Any] = field(default_factory=dict)
-    # Whether designs are simulated; None: those that the D-study does not apply to.
-    simulate: bool | None = None
-    studies: int = number(40, ge=10, says="must be at least 10, not {value}.")  # of each design
+    simulate: bool = True  # the cheapest designs, or all is as the D-study says
+    # Of each simulated design, at most.
+    studies: int = number(40, ge=10, says="must be at least 10, not {value}.")
     models: int | None = number(None, ge=1, says=_NUMBERS)  # None: as many as in the pilot
     questions: int | None = number(None, ge=1, says=_NUMBERS)  # at most
     budget: float | None = number(None, gt=0, says=_ABOVE)  # in the currency of the prices

@@ -1,14 +1,16 @@
 """What a question costs a model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polbayes.config.schema import PlanConfig, RunConfig
+from polbayes.config.schema import ApiConfig, PlanConfig, RunConfig
 from polbayes.probing.costs import estimate
 from polbayes.report.assemble import read_table
+from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import Price
 
@@ -50,4 +52,7 @@ def _price(own: RunConfig, wanted: PlanConfig, row: Mapping[str, Any]) -> Price:
     )
     if price_in is None or price_out is None:
         return Price(asked + said)
-    return Price(asked + said, (asked * price_in + said * price_out) / 1e6)
+    known = replace(api or ApiConfig(), price_input=price_in, price_output=price_out)
+    million = expected(1_000_000, 0, known), expected(0, 1_000_000, known)
+    each_in, each_out = (cost(usage, known) or 0.0 for usage in million)
+    return Price(asked + said, (asked * each_in + said * each_out) / 1e6)

@@ -11,6 +11,9 @@ from polbayes.config.schema import PlanConfig
 from polbayes.tasks.planning.designs import MEASURES, chosen, judged, nearest
 from polbayes.tasks.planning.simulation import Outcome
 
+# Studies of a design at least, and the errors that are small enough: relative ones of widths, and
+# others of probabilities.
+FEWEST, _OF_WIDTHS, _OF_CHANCES = 10, 0.02, 0.03
 # Simulated designs at most: after so many, what they say of the others has to do.
 _MOST = 5
 # Questions of the largest design that is simulated: a study of it takes ten seconds to fit.
@@ -92,12 +95,21 @@ def _sums(one: Outcome) -> tuple[float, float, float, int]:
     return products, squares, float((estimated**2).sum()), true.size
 
 
+def settled(found: Reach, wanted: PlanConfig) -> bool:
+    """Tell whether all that is wanted is known well enough."""
+    for name, error in found.error.items():
+        if getattr(wanted, name) is None:
+            continue
+        small = _OF_WIDTHS * found.value[name] if name in ("width", "difference") else _OF_CHANCES
+        if error > small:
+            return False
+    return True
+
+
 def searched(
     found: pd.DataFrame,
     wanted: PlanConfig,
-    simulate: Callable[[pd.Series], Reach],
-    *,
-    doubtful: Callable[[pd.Series], bool],
+    simulate: Callable[[pd.Series], Reach] | None,
 ) -> pd.DataFrame:
     """Simulate the cheapest design that seems to reach what is wanted, until it does.
 
@@ -112,9 +124,7 @@ def searched(
     wanted
         What is wanted.
     simulate
-        Simulates a design.
-    doubtful
-        Tells whether a design is one that a D-study does not apply to.
+        Simulates a design; None if the D-study alone decides.
 
     Returns
     -------
@@ -125,6 +135,8 @@ def searched(
     """
     known: dict[int, Reach] = {}
     table = _corrected(found, wanted, known)
+    if simulate is None:
+        return table
     for there in (False, True):
         for _ in range(_MOST):
             best = chosen(table, there=there)
@@ -132,8 +144,6 @@ def searched(
                 cheap = table[table["questions"] <= table["questions"].median()]
                 best = nearest(cheap, wanted, there=there)
             if best is None or best.name in known or best["questions"] > _LARGEST:
-                break
-            if not doubtful(best):
                 break
             known[int(best.name)] = simulate(best)
             table = _corrected(found, wanted, known)

@@ -1,8 +1,9 @@
 """Studies of a design that were not made: simulated, and fitted as they would be.
 
-What a D-study cannot say of a design (`polbayes.tasks.planning.reach`) is measured: for each of
-some draws of a population (`polbayes.tasks.planning.populations`) a study with new statements,
-wordings and prefixes gets answers from the model, and is fitted by the Laplace sampler.
+A D-study is about the mean of linear scores, with spreads that are known. A fit weighs answers by
+what they tell, has priors, and does not know the spreads; so its intervals are measured: for each
+of some draws of a population (`polbayes.tasks.planning.populations`) a study with new statements,
+wordings and prefixes gets answers from the model, and is fitted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,9 @@ from polbayes.tasks.planning.populations import (
     study_tails,
 )
 
-# Fewer draws than of a study that is reported: intervals are averaged over many studies.
-_QUICK: Mapping[str, Any] = {"backend": "laplace", "short_chains": 50, "transitions": 40}
+# Fewer draws than of a study that is reported: intervals are averaged over many studies. Not the
+# Laplace approximation: its intervals of small studies are too narrow (`benchmarks/plan.py`).
+_QUICK: Mapping[str, Any] = {"chains": 2, "tune": 200, "draws": 200, "target_accept": 0.8}
 
 
 # The slope of the answers depends on the effect that is planted, and the effect on the slope.
@@ -208,6 +210,17 @@ class Simulator:
             decision = decide(*self._interval(draws), rope)
             found.append(decision == (RIGHT if sign > 0 else LEFT))
         return np.array(found, dtype=float)
+
+
+def unsimulated(spec: Spec) -> str:
+    """Say why studies with an analysis cannot be simulated; empty if they can."""
+    if spec.misclassification is not None:
+        return "the errors of a coder"
+    if spec.signed or spec.referred or spec.reference or spec.populations:
+        return "anchors, references or populations, which are models by name"
+    if any(group.walk for formula in spec.parts.values() for group in formula.groups):
+        return "random walks over time"
+    return "statements that differ between groups" if "dif" in spec.parts else ""
 
 
 def _built(spec: Spec, cells: Cells) -> Built:

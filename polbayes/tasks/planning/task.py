@@ -1,7 +1,7 @@
 """``task=plan``: what a study needs to reach a precision, from a pilot run or from assumptions."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,14 +20,13 @@ from polbayes.fit.posterior.d_study import NUMBERS
 from polbayes.instrument.of_run import instrument_named
 from polbayes.instrument.prompts import load_prefixes
 from polbayes.report.figures.planning import plot_plan
-from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis, basis_of
+from polbayes.tasks.planning.basis import Basis, basis_of
 from polbayes.tasks.planning.designs import MEASURES, chosen, designs
-from polbayes.tasks.planning.doubts import doubts, unsimulated
 from polbayes.tasks.planning.experiment import balanced_items, write_experiment
 from polbayes.tasks.planning.power import prefix_power
 from polbayes.tasks.planning.prices import prices_of
-from polbayes.tasks.planning.search import Reach, reach, searched
-from polbayes.tasks.planning.simulation import Simulator, steering
+from polbayes.tasks.planning.search import FEWEST, Reach, reach, searched, settled
+from polbayes.tasks.planning.simulation import Outcome, Simulator, steering, unsimulated
 from polbayes.tasks.planning.words import lines_of
 
 _FOLDER = "plan"
@@ -100,50 +99,34 @@ def _power(basis: Basis, wanted: PlanConfig, level: float) -> Callable[..., np.n
 def _simulated(
     found: pd.DataFrame, basis: Basis, wanted: PlanConfig, models: int, level: float
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Simulate the designs that matter where the D-study does not apply, and say why."""
-    said: dict[str, None] = {}
-
-    def doubtful(row: pd.Series) -> bool:
-        if wanted.simulate is not None:
-            return wanted.simulate
-        items, assumed = int(row["items"]), basis.kind == ASSUMPTIONS
-        why = doubts(basis.spec, basis.scores, models=models, items=items, assumed=assumed)
-        said.update(dict.fromkeys(why))
-        return bool(why)
-
-    if wanted.simulate is not False and (why := unsimulated(basis.spec)):
-        note = f"Not simulated: the analysis has {why}; all numbers are those of the D-study."
-        return searched(found, replace(wanted, write=None), _no, doubtful=lambda _: False), [note]
+    """Simulate the designs that matter, or say why they are not."""
+    why = unsimulated(basis.spec) if wanted.simulate else ""
+    if why or not wanted.simulate:
+        because = f", because the analysis has {why}" * bool(why)
+        note = f"Not simulated{because}: the numbers are those of the D-study alone."
+        return searched(found, wanted, None), [note]
+    own = basis.config
     simulator = Simulator(
-        basis.population,
-        basis.spec,
-        basis.base,
-        level,
-        basis.config.analysis.rope,
-        basis.config.seed,
+        basis.population, basis.spec, basis.base, level, own.analysis.rope, own.seed
     )
-    simulate = partial(_simulate, simulator, models, wanted)
-    table = searched(found, wanted, simulate, doubtful=doubtful)
-    notes = []
-    if said:
-        notes.append(f"Simulated, because the D-study does not apply to {', '.join(said)}.")
-    return table, notes
-
-
-def _no(row: pd.Series) -> Reach:
-    raise AssertionError(f"{row.name} is simulated")
+    return searched(found, wanted, partial(_simulate, simulator, models, wanted)), []
 
 
 def _simulate(simulator: Simulator, models: int, wanted: PlanConfig, row: pd.Series) -> Reach:
-    """Simulate studies of one design."""
+    """Simulate studies of one design, until what is wanted is known well enough."""
     numbers = {name: int(row[name]) for name in NUMBERS}
     shown = ", ".join(f"{number} {name}" for name, number in numbers.items())
-    say(f"plan: {wanted.studies} studies of {models} models with {shown} are simulated")
-    outcomes = list(islice(simulator.studies(numbers, models, wanted), wanted.studies))
-    found = []
+    say(f"plan: studies of {models} models with {shown} are simulated")
+    studies = simulator.studies(numbers, models, wanted)
+    planted: Iterator[Outcome] = iter(())
     if wanted.power is not None and numbers["prefixes"] > 1:
-        several = simulator.studies(numbers, models, wanted, planted=True)
-        found = list(islice(several, wanted.studies))
+        planted = simulator.studies(numbers, models, wanted, planted=True)
+    outcomes, found = [], []
+    while len(outcomes) < wanted.studies:
+        outcomes.append(next(studies))
+        found += islice(planted, 1)
+        if len(outcomes) >= FEWEST and settled(said := reach(outcomes, wanted, found), wanted):
+            return said
     return reach(outcomes, wanted, found)
 
 
