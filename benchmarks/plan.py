@@ -32,6 +32,7 @@ from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.tasks.planning.basis import assumption, scores_of_fit
 from polbayes.tasks.planning.populations import Population
+from polbayes.tasks.planning.power import prefix_power
 from polbayes.tasks.planning.simulation import Outcome, Simulator
 
 LEVEL = 0.9
@@ -75,6 +76,7 @@ def main() -> None:
     parser.add_argument("--planned", type=int, default=8, help="simulated studies of a design")
     parser.add_argument("--achieved", type=int, default=6, help="studies of known parameters")
     parser.add_argument("--quick", type=int, default=4, help="studies fitted by Laplace, too")
+    parser.add_argument("--power", type=int, default=12, help="studies with effects of prefixes")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     spec, base = parse_spec(AnalysisConfig(parts=PARTS, unidentified="leave_out")), questions()
@@ -100,6 +102,7 @@ def main() -> None:
     report(pd.DataFrame(rows))
     print(f"{time.process_time() - started:.0f} s of processor time", flush=True)
     compared(world, asked.quick)
+    power(world, plan, scores, asked.power)
 
 
 def questions() -> xr.Dataset:
@@ -184,6 +187,26 @@ def compared(world: Simulator, number: int) -> None:
         )
         ratio = np.array(quick) / np.array(full)
         print(f"{values}: laplace / nutpie, width and difference: {ratio.round(2)}", flush=True)
+
+
+def power(world: Simulator, plan: Simulator, scores: Scores, number: int) -> None:
+    """Compare planned and achieved chances of finding the effect of a prefix."""
+    for numbers in (
+        {"items": 8, "wordings": 2, "prefixes": 3, "runs": 1},
+        {"items": 16, "wordings": 2, "prefixes": 4, "runs": 2},
+    ):
+        wanted = PlanConfig(power=0.8, effect=0.2)
+        whole = Plan(**{**numbers, "items": 2 * numbers["items"]})
+        said = prefix_power(scores, whole, wanted, level=LEVEL, rope=0.1).mean()
+        simulated, achieved = (
+            np.mean([one.found for one in islice(several, number)])
+            for several in (s.studies(numbers, 4, wanted, planted=True) for s in (plan, world))
+        )
+        print(
+            f"{tuple(numbers.values())}: effect of 0.2 found, D-study {said:.2f}, simulated "
+            f"{simulated:.2f}, achieved {achieved:.2f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 import yaml
 
-from polbayes.config.schema import RunConfig, SamplerConfig
+from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.progress import say
 from polbayes.errors import UserError
@@ -28,7 +28,7 @@ from polbayes.fit.posterior.naming import name_posterior
 from polbayes.fit.posterior.prior_check import prior_draws
 from polbayes.fit.sampling.draws_cache import DrawsCache
 from polbayes.fit.spec.cells import gather_cells
-from polbayes.fit.spec.priors import flatten
+from polbayes.fit.spec.priors import Prior, flatten
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import Spec, parse_spec
 from polbayes.fit.spec.terms import bind
@@ -80,7 +80,14 @@ class Basis:
     @cached_property
     def base(self) -> xr.Dataset:
         """What questions of other studies are like."""
-        return _base(self.data)
+        if self.kind == ASSUMPTIONS:
+            return _base(self.data)
+        frame = self.population.built.cells.frame
+        asked = {
+            name: [label for label in self.data[name].values if label in set(frame[name])]
+            for name in ("model", "item", "prefix")
+        }
+        return _base(self.data.sel(asked))
 
     @cached_property
     def _known(self) -> tuple[Spec, Population, Scores]:
@@ -148,12 +155,11 @@ def _posterior(
     cache = DrawsCache(folder / "draws.nc", keys_of(config, text)["draws"])
     found = cache.load(lay_out(parts, cells))
     if found is None:
-        say("plan: the pilot's draws are missing, so that it is fitted again by sampler=laplace")
-    sampler = config.sampler if found else SamplerConfig(backend="laplace")
-    fitted = fit(spec, cells, sampler, seed=config.seed, cache=cache if found else None)
-    models = tuple(str(name) for name in cells.order["model"])
+        say("plan: the pilot's draws are missing, so that it is fitted again")
+    fitted = fit(spec, cells, config.sampler, seed=config.seed, cache=cache if found else None)
+    models = tuple(dict.fromkeys(cells.frame["model"].astype(str)))
     scores = scores_of_fit(fitted.built, fitted.drawn)
-    spec = replace(spec, drops=True)
+    spec = replace(spec, select={}, drops=True)
     return spec, Population(fitted.built, fitted.drawn, models), scores
 
 
@@ -232,7 +238,7 @@ def _of_priors(config: RunConfig, folder: Path, overrides: Sequence[str]) -> Bas
         assumed=_assumptions(found.population, config, level=analysis.level),
         # Studies are fitted with the priors of their analysis, whatever is assumed.
         known=(
-            replace(built.spec, priors=planned.spec.priors, drops=True),
+            replace(built.spec, priors=planned.spec.priors, select={}, drops=True),
             found.population,
             found.scores,
         ),
@@ -253,27 +259,30 @@ def _assumptions(population: Population, config: RunConfig, *, level: float) -> 
     """Return what was assumed, with the distribution of the draws."""
     spec, layout, draws = population.built.spec, population.layout, population.draws
     given = set(flatten(config.plan.assume))
-    rows: dict[tuple[str, str], tuple[Any, list[np.ndarray], bool]] = {}
-    for (part, term, name), values in population.coefficients.items():
-        prior = spec.prior(part, term)
-        key = (part, f"coefficient of {term}" if term == name else f"coefficients of {term}")
-        mine = {f"{part}.{term}", f"{part}.common", "common"} & given
-        rows.setdefault(key, (prior, [], bool(mine)))[1].append(values)
+    rows: dict[tuple[str, str], tuple[str, bool]] = {}
+    values: dict[tuple[str, str], list[np.ndarray]] = {}
+
+    def add(part: str, quantity: str, prior: Prior, keys: set[str], drawn: np.ndarray) -> None:
+        rows[part, quantity] = (str(prior), bool(keys & given))
+        values.setdefault((part, quantity), []).append(drawn)
+
+    for (part, term, name), drawn in population.coefficients.items():
+        keys = {f"{part}.{term}", f"{part}.common", "common"}
+        what = f"coefficient of {term}" if term == name else f"coefficients of {term}"
+        add(part, what, spec.prior(part, term), keys, drawn)
     for at, (part, term, label) in enumerate(layout.scales):
-        prior = spec.prior(part, term, label, "sd") if label else spec.prior(part, term, "sd")
-        mine = {f"{part}.{term}.sd", f"{part}.sd", "sd"} & given
-        key = (part, f"standard deviation by {term}")
-        rows.setdefault(key, (prior, [], bool(mine)))[1].append(draws.scales[:, at])
-    for at in range(draws.gaps.shape[1]):
-        key = ("cutpoints", "distance of neighbours")
-        of_gaps = (spec.cutpoint_prior, [], "cutpoints" in given)
-        rows.setdefault(key, of_gaps)[1].append(draws.gaps[:, at])
+        keys = {f"{part}.{term}.sd", f"{part}.sd", "sd"}
+        prior = spec.prior(part, term, *([label] if label else []), "sd")
+        add(part, f"standard deviation by {term}", prior, keys, draws.scales[:, at])
+    for drawn in draws.gaps.T:
+        add("cutpoints", "distance of neighbours", spec.cutpoint_prior, {"cutpoints"}, drawn)
     wanted = {n: at for n, at in two_intervals(level).items() if "50" not in n}
     found = []
-    for (part, quantity), (prior, values, mine) in rows.items():
-        ends = np.quantile(np.concatenate(values), list(wanted.values()))
-        about = {"part": part, "quantity": quantity, "prior": str(prior), "given": mine}
-        found.append({**about, **dict(zip(wanted, ends, strict=True)), "level": level})
+    for (part, quantity), (text, mine) in rows.items():
+        every = np.concatenate(values[part, quantity])
+        ends = dict(zip(wanted, np.quantile(every, list(wanted.values())), strict=True))
+        about = {"part": part, "quantity": quantity, "prior": text, "given": mine}
+        found.append({**about, **ends, "level": level})
     return pd.DataFrame(found)
 
 

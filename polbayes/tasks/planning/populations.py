@@ -238,7 +238,7 @@ def likeness(
     """
     mine = dict(zip(labels, map(str, rng.permutation(population.known)), strict=False))
     others = labels[len(mine) :]
-    there = population.built.cells.order["model"]
+    there = list(dict.fromkeys(population.built.cells.frame["model"]))
     more = rng.permutation(np.resize(there, max(len(others), len(there))))
     attributes = {name: str(rng.choice(every)) for name in others}
     spreads = dict(zip(others, map(str, more), strict=False))

@@ -28,11 +28,13 @@ def prices_of(basis: Basis, wanted: PlanConfig) -> list[Price]:
 def _usage(basis: Basis) -> list[dict[str, Any]]:
     """Return by model what the pilot used, or without one an estimate for servers."""
     if basis.kind == ASSUMPTIONS:
-        config = basis.config
-        table = estimate(basis.data, config.respondents, config.elicitation, Path())
-        served = table["model"].map(lambda name: config.respondents[name].backend == "chat_api")
+        own = basis.config
+        asked = [own.respondents[str(name)] for name in basis.data["model"].values]
+        if not any(one.backend == "chat_api" for one in asked):
+            return []
+        table = estimate(basis.data, own.respondents, own.elicitation, Path())
         rows: list[dict[str, Any]] = table.assign(answers=table["questions"]).to_dict("records")
-        return rows if served.any() else []
+        return rows
     path = basis.folder / "usage.csv"
     return read_table(path).to_dict("records") if path.is_file() else []
 

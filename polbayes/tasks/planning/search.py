@@ -1,6 +1,6 @@
 """Simulations of the designs that matter, and what they say of the others."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,5 +196,5 @@ def _correct(
         table.loc[n, name] = value
 
 
-def _probit(chance: Iterable[float]) -> np.ndarray:
+def _probit(chance: np.ndarray) -> np.ndarray:
     return np.asarray(norm.ppf(np.clip(chance, _LEAST, 1 - _LEAST)))

@@ -154,7 +154,7 @@ class Simulator:
         data = as_if_answered(laid_out(self.base, numbers, like.source, rng), self.spec)
         built = _built(self.spec, gather_cells(data, self.spec))
         truth = _truth(self.population, draw, built, like, rng)
-        planted = {}
+        planted: Mapping[str, tuple[str, float]] = {}
         if wanted is not None:
             truth, planted = _with_planted(built, truth, wanted, rng)
         copies = [name for name in labels if name in like.own]
@@ -207,7 +207,8 @@ class Simulator:
         found = []
         for model, (prefix, sign) in planted.items():
             draws = every.sel(model=model, prefix=prefix).to_numpy().ravel()
-            decision = decide(*self._interval(draws), rope)
+            lower, upper = map(float, self._interval(draws))
+            decision = decide(lower, upper, rope)
             found.append(decision == (RIGHT if sign > 0 else LEFT))
         return np.array(found, dtype=float)
 
@@ -347,8 +348,8 @@ def _numbers(
     value = family.simulate(*predictor, draws.gaps[0], rng)
     mass = np.full(len(value), 0.9)
     if (validity := built.layout.validity) is not None:
-        valid = map(spread, forward(draws.effects[0], *validity.plain))
-        mass = family.simulate(*valid, draws.gaps[0], rng)
+        valid, wide = map(spread, forward(draws.effects[0], *validity.plain))
+        mass = family.simulate(valid, wide, draws.gaps[0], rng)
     at = places(data, cells)
     found = []
     for one in (value, mass):

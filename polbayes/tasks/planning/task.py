@@ -121,7 +121,8 @@ def _simulate(simulator: Simulator, models: int, wanted: PlanConfig, row: pd.Ser
     planted: Iterator[Outcome] = iter(())
     if wanted.power is not None and numbers["prefixes"] > 1:
         planted = simulator.studies(numbers, models, wanted, planted=True)
-    outcomes, found = [], []
+    outcomes: list[Outcome] = []
+    found: list[Outcome] = []
     while len(outcomes) < wanted.studies:
         outcomes.append(next(studies))
         found += islice(planted, 1)

@@ -63,6 +63,11 @@ def questions():
 
 
 @pytest.fixture(scope="session")
+def parts():
+    return PARTS
+
+
+@pytest.fixture(scope="session")
 def spec():
     return parse_spec(AnalysisConfig(parts=PARTS, unidentified="leave_out"))
 

@@ -127,12 +127,10 @@ def test_answers_that_are_numbers(questions):
 
 
 @pytest.mark.slow
-def test_intervals_cover_what_was_drawn(questions):
-    """Decided models: the fast fit is calibrated, and so are the studies that it is given."""
+def test_intervals_cover_what_was_drawn(questions, parts):
+    """The truth is drawn from the priors that the fit has, so that nominal coverage is exact."""
     priors = {"decisiveness": {"Intercept": "Normal(1.5, 0.2)", "model": {"sd": "Constant(0.3)"}}}
-    from tests.tasks.planning.conftest import PARTS
-
-    spec = parse_spec(AnalysisConfig(parts=PARTS, priors=priors, unidentified="leave_out"))
+    spec = parse_spec(AnalysisConfig(parts=parts, priors=priors, unidentified="leave_out"))
     found = assumption(spec, questions, models=3, seed=3)
     simulator = Simulator(found.population, spec, questions, 0.9, 0.1, 6)
     outcomes = list(islice(simulator.studies({**NUMBERS, "items": 10}, 3, WANTED), 60))
