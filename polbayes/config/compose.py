@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import yaml
 
 from polbayes.config.languages import localise
+from polbayes.config.overrides import check_contradictions
 from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder
 from polbayes.config.schema import PAIRED, ROLEPLAY, STAGES, STUDIES, RunConfig
@@ -73,6 +74,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
 
     from polbayes.config.own_source import search_path
 
+    check_contradictions(overrides)
     own = _own_folder(config_dir)
     searched = [f"hydra.searchpath=[{_quoted(search_path(own))}]"] if own else []
     GlobalHydra.instance().clear()
@@ -306,6 +308,7 @@ def _wrong_value(error: Exception, key: str, shown: str) -> str:
     if found:
         return f"{place}'{found[1]}' stands where keys with values are expected (given: {shown})."
     found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
+    found = found or re.match(r"Error parsing override '\+*([^=']+)=(.*)'$", _first_line(error))
     if found:
         return (
             f"{found[1]}: the value '{found[2].strip()}' cannot be read; put a text with spaces or "

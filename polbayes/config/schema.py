@@ -26,6 +26,7 @@ _ABOVE = "must be a positive number, not {value}."
 _POSITIVE = "must be a number above 0, not {value}."
 _FROM_ZERO = "must be a number from 0, not {value}."
 _SHARE = "must lie between 0 and 1, not {value}."
+_CHANCE = "must be above 0 and below 1, a probability, not {value}."
 _ORDER = "must be at least 0.5 and below 1, a probability, not {value}."
 _NUMBERS = "numbers must be at least 1, not {value}."
 _WANTED = "must be at least 1, not {value}; null takes all."
@@ -605,7 +606,7 @@ class ExportConfig:
 
 @dataclass
 class PlanConfig:
-    """What ``task=plan`` wants of a study like a pilot run, and its limits."""
+    """What ``task=plan`` wants of a study, what it may assume, and its limits."""
 
     scale: str = "bias"  # of the numbers below: ``bias``, from -1 to 1, or ``theta``
     width: float | None = number(None, gt=0, says=_ABOVE)  # of a position's interval
@@ -613,6 +614,16 @@ class PlanConfig:
     # Probability that two models so far apart come out in the right order.
     order: float | None = number(None, ge=0.5, lt=1, says=_ORDER)
     apart: float = number(0.3, gt=0, says=_ABOVE)
+    # Probability of finding that one prefix moves a model's leaning so far: that the interval of
+    # its effect excludes 0 (``interval``), or lies beyond `AnalysisConfig.rope` (``verdict``).
+    power: float | None = number(None, gt=0, lt=1, says=_CHANCE)
+    effect: float = number(0.2, gt=0, says=_ABOVE)
+    found: str = "interval"
+    # Without a pilot: priors in place of those of `AnalysisConfig.priors`, with the same keys.
+    assume: dict[str, Any] = field(default_factory=dict)
+    simulate: bool = True  # the cheapest designs, or all is as the D-study says
+    # Of each simulated design, at most.
+    studies: int = number(40, ge=10, says="must be at least 10, not {value}.")
     models: int | None = number(None, ge=1, says=_NUMBERS)  # None: as many as in the pilot
     questions: int | None = number(None, ge=1, says=_NUMBERS)  # at most
     budget: float | None = number(None, gt=0, says=_ABOVE)  # in the currency of the prices

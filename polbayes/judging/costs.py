@@ -24,9 +24,8 @@ from polbayes.probing.costs import (
     usage_table,
 )
 from polbayes.probing.journal import CODING
-from polbayes.respondents.chat_api.budget import cost
+from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.respondents.chat_api.settings import api_of
-from polbayes.respondents.usage import Usage
 
 _USAGE_CODING = "usage_coding.csv"
 # Number of prompts measured; more would take long without being more precise.
@@ -85,7 +84,7 @@ def _of_judge(
         "answered": judged,
         "input_tokens": tokens_in,
         "output_tokens": tokens_out,
-        "cost": cost(Usage(tokens_in, tokens_out), api)
+        "cost": cost(expected(tokens_in, tokens_out, api), api)
         if asked.respondent.backend == "chat_api"
         else None,
         "currency": api.currency,

@@ -14,7 +14,7 @@ import xarray as xr
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.data.files import write_text
 from polbayes.probing.journal import journal_path, read
-from polbayes.respondents.chat_api.budget import cost
+from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.respondents.chat_api.request import ANSWER_TOKENS
 from polbayes.respondents.chat_api.settings import api_of
 from polbayes.respondents.questions import PendingQuestions
@@ -99,16 +99,17 @@ def estimate(
         answered = min(sum(cells), len(questions))
         left = len(questions) - answered
         tokens = left * _mean_tokens(questions, config)
-        paid = cost(Usage(round(tokens), left * answer_tokens(elicitation, config)), api_of(config))
+        said, api = left * answer_tokens(elicitation, config), api_of(config)
+        paid = cost(expected(round(tokens), said, api), api)
         rows.append(
             {
                 "model": name,
                 "questions": len(questions),
                 "answered": answered,
                 "input_tokens": round(tokens),
-                "output_tokens": left * answer_tokens(elicitation, config),
+                "output_tokens": said,
                 "cost": paid if config.backend == "chat_api" else None,
-                "currency": api_of(config).currency,
+                "currency": api.currency,
             }
         )
     return pd.DataFrame(rows)
@@ -139,7 +140,8 @@ def cost_in_words(tokens: tuple[int, int], config: RespondentConfig) -> str:
     text = f"{tokens[0]:,}, {tokens[1]:,}"
     if config.backend != "chat_api":
         return text
-    paid, api = cost(Usage(*tokens), api_of(config)), api_of(config)
+    api = api_of(config)
+    paid = cost(expected(*tokens, api), api)
     return f"{text}, " + (
         "no prices are declared" if paid is None else f"about {paid:,.4g} {api.currency}"
     )
@@ -153,8 +155,9 @@ def estimate_in_words(
     for row in table.to_dict("records"):
         before = f" ({row['answered']:,} answered before)" if row["answered"] else ""
         priced = row["cost"] is not None and not np.isnan(row["cost"])
-        paid = f", about {row['cost']:,.4g} {row['currency']}" if priced else ""
         config = respondents[row["model"]]
+        half = " by batches at half the price" if api_of(config).batch is not None else ""
+        paid = f", about {row['cost']:,.4g} {row['currency']}{half}" if priced else ""
         if config.backend == "chat_api" and not priced:
             paid = ", no prices are declared"
         lines.append(

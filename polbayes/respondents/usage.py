@@ -1,7 +1,7 @@
 """The tokens used by asking, as counted by the server."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 
@@ -16,6 +16,22 @@ class Usage:
     # The highest possible number of tokens of the uncounted requests.
     input_bound: int = 0
     output_bound: int = 0
+    # What batch services had of the four numbers of tokens above.
+    batch_input: int = 0
+    batch_output: int = 0
+    batch_input_bound: int = 0
+    batch_output_bound: int = 0
+
+    @property
+    def of_batch(self) -> "Usage":
+        """The same, all of it by a batch service."""
+        return replace(
+            self,
+            batch_input=self.input,
+            batch_output=self.output,
+            batch_input_bound=self.input_bound,
+            batch_output_bound=self.output_bound,
+        )
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))

@@ -331,3 +331,37 @@ def test_a_table_declared_in_a_wrong_way_is_one_sentence(imported):
         compose(["name=mine", "instruments=[wvs]", f"+imported={imported}"])
     assert "attribute" not in str(caught.value)
     assert "imported" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("plan=null", "plan.width=0.3"),
+        ("plan.assume=null", "+plan.assume.theta.sd='HalfNormal(1)'"),
+        ("plan.width=1", "plan.width.x=2"),
+        ("analysis.precision=null", "analysis.precision.wanted=0.9"),
+        ("imported=null", "+imported.path=x.csv"),
+        ("+respondents.a=null", "+respondents.a.backend=simulated"),
+    ],
+)
+def test_overrides_that_contradict_each_other(first, second):
+    for order in ([first, second], [second, first]):
+        with pytest.raises(UserError) as raised:
+            compose(["+experiment=wvs_prefixes", *order])
+        key = first.lstrip("+").split("=")[0]
+        assert str(raised.value) == (
+            f"{key}: '{first}' leaves no keys below it, which '{second}' sets; "
+            "leave one of the two out."
+        )
+
+
+def test_a_file_of_a_group_and_its_keys_do_not_contradict_each_other():
+    config, _ = compose(["+experiment=wvs_prefixes", "sampler=laplace", "sampler.chains=2"])
+    assert (config.sampler.backend, config.sampler.chains) == ("laplace", 2)
+    config, _ = compose(["+experiment=wvs_prefixes", "plan.width=null", "plan.width=1"])
+    assert config.plan.width == 1
+
+
+def test_a_value_with_brackets_needs_quotes():
+    with pytest.raises(UserError, match=r"plan.assume.sd: the value 'HalfNormal\(1\)' cannot be"):
+        compose(["+experiment=wvs_prefixes", "+plan.assume.sd=HalfNormal(1)"])

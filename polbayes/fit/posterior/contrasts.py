@@ -68,11 +68,9 @@ def _measured(posterior: xr.Dataset) -> Iterator[tuple[str, str, xr.DataArray]]:
 def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.DataFrame:
     """Decide whether a prefix changes a model's leaning by a relevant amount.
 
-    The effect on the latent scale, a difference from the model's own average, is converted to
-    the bias scale with the mean slope of the model's expected answers.
+    See `prefix_effects`.
     """
-    slope = posterior["answer_slope"].mean("dimension")
-    effect = (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")
+    effect = prefix_effects(posterior)
     rows = []
     for model in effect["model"].values:
         for prefix in effect["prefix"].values:
@@ -80,3 +78,13 @@ def prefix_contrasts(posterior: xr.Dataset, *, level: float, rope: float) -> pd.
             about = {"model": str(model), "prefix": str(prefix)}
             rows.append({**about, **summary_of(draws, level=level, rope=rope)})
     return pd.DataFrame(rows)
+
+
+def prefix_effects(posterior: xr.Dataset) -> xr.DataArray:
+    """Return ``[chain, draw, model, prefix]`` effects of prefixes on leaning, on the bias scale.
+
+    Each is the difference from the model's average over prefixes, multiplied by the mean slope of
+    the model's expected answers.
+    """
+    slope = posterior["answer_slope"].mean("dimension")
+    return (posterior["prefix_steer"] * slope).transpose("chain", "draw", "model", "prefix")

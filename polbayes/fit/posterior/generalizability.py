@@ -246,7 +246,8 @@ def _repetition(posterior: xr.Dataset, study: Study, slope: np.ndarray, *, laten
     if dimensions > 1:
         whole = kept.sum(axis=-1, keepdims=True) / dimensions**2
         kept = np.concatenate([kept, whole], axis=-1)
-    mean = average(steepness, axis=1)
+    # Draws of a wide prior have answers that are certain and do not change with the predictor.
+    mean = np.maximum(average(steepness, axis=1), 1e-12)
     return Source(
         name=REPETITION,
         facets=frozenset({"item", "variant", "prefix", RUN}),

@@ -29,23 +29,29 @@ _WORDS = {
 
 
 def prior_draws(built: Built, *, draws: int, seed: int) -> xr.Dataset:
-    """Draw from the prior of a model's effects.
+    """Draw from the prior of a model's effects, coefficients, scales and so on.
 
     The likelihood enters the model as potentials, which prior sampling ignores, as it does
     starting points.
     """
     import pymc as pm
 
-    names = [name for name in ("effects", "sd", "gap") if name in built.model.named_vars]
+    wanted = ("effects", "sd", "gap", "b", "nu")
+    names = [name for name in built.model.named_vars if name in wanted or _correlates(name)]
     # Compiling would take longer than some thousand draws.
     drawn = pm.draw(
         [built.model[name] for name in names], draws=draws, random_seed=seed, mode="FAST_COMPILE"
     )
-    variables = {
-        name: (("chain", "draw", f"{name}_dim_0"), values[None])
-        for name, values in zip(names, drawn, strict=True)
-    }
+    variables = {}
+    for name, values in zip(names, drawn, strict=True):
+        dims = ("chain", "draw", *(f"{name}_dim_{k}" for k in range(values.ndim - 1)))
+        variables[name] = (dims, values[None])
     return xr.Dataset(variables, coords={"chain": [0], "draw": np.arange(draws)})
+
+
+def _correlates(name: str) -> bool:
+    """Tell whether a variable is the correlations of a term, not what they are made of."""
+    return name.startswith("cor_") and "_raw" not in name
 
 
 def prior_predictive(

@@ -11,6 +11,7 @@ _LABELS = {
     "width": "width of a position's interval",
     "difference": "width of the interval of a difference",
     "order": "two models in the right order",
+    "power": "effect of a prefix found",
 }
 
 
@@ -24,12 +25,23 @@ def plot_plan(found: pd.DataFrame, wanted: PlanConfig) -> Figure:
     with style.drawing(0.75 * style.WIDTH, 3.2 * len(measures)) as figure:
         every = figure.subplots(len(measures), squeeze=False)[:, 0]
         for axes, name in zip(every, measures, strict=True):
-            upwards = name == "order"
+            upwards = name in ("order", "power")
             ordered = found.sort_values(x, kind="stable")
             best = ordered[name].cummax() if upwards else ordered[name].cummin()
             axes.plot(ordered[x], ordered[name], ".", color=style.FAINT, markersize=3)
             colour = style.SERIES[0]
             axes.step(ordered[x], best, where="post", color=colour, label="best for its price")
+            some = ordered[ordered["studies"] > 0]
+            if len(some):
+                axes.errorbar(
+                    some[x],
+                    some[name],
+                    yerr=2 * some[f"{name}_error"],
+                    fmt="o",
+                    markersize=4,
+                    color=style.SERIES[1],
+                    label="simulated, ± 2 Monte Carlo errors",
+                )
             axes.axhline(getattr(wanted, name), color=style.INK, linewidth=0.9, linestyle="--")
             good = ordered[ordered["reached"] & ordered["affordable"]]
             if len(good):
@@ -46,7 +58,3 @@ def plot_plan(found: pd.DataFrame, wanted: PlanConfig) -> Figure:
             style.faint_grid(axes)
             axes.legend(frameon=False, fontsize=8.5)
     return figure
-
-
-def _amount(value: float, _: object) -> str:
-    return count(value) if value >= 1 else f"{value:g}"

@@ -66,7 +66,7 @@ class BatchRespondent(ChatApiRespondent):
         waiting = {_name(asked): asked for asked in (Asked(*pair) for pair in questions)}
         tried: dict[str, int] = {}
         for batch in batches:
-            budget.reserve(batch.most)
+            budget.reserve(batch.most, batch=True)
         yield from self._collected(batches, waiting, tried, lexicon, budget)
         while waiting:
             if not self._tried:
@@ -104,8 +104,8 @@ class BatchRespondent(ChatApiRespondent):
             most, length = (0, 0), 0
             for name, asked in some:
                 own = self._server.most(asked.question)
-                if not budget.set_aside(own):
-                    stop = self._server.over(budget, asked.question)
+                if not budget.set_aside(own, batch=True):
+                    stop = self._server.over(budget, asked.question, batch=True)
                     break
                 body = self._server.body(asked.question, asked.seed)
                 length += len(json.dumps(body))
@@ -127,7 +127,7 @@ class BatchRespondent(ChatApiRespondent):
         """Wait for batches, and yield what they answer."""
         for batch in batches:
             failed = self._ended(batch)
-            budget.settle(batch.most, Usage())
+            budget.settle(batch.most, Usage(), batch=True)
             if failed:
                 yield Answer(None, batch=replace(batch, over=True))
                 raise UserError(
@@ -138,7 +138,7 @@ class BatchRespondent(ChatApiRespondent):
                 asked = waiting.pop(name, None)
                 if asked is None:  # answered before the run was stopped
                     continue
-                used = used_by(reply, self._server.most(asked.question))
+                used = used_by(reply, self._server.most(asked.question)).of_batch
                 budget.settle((0, 0), used)
                 tried[name] = tried.get(name, 0) + 1
                 outcome = self._outcome(asked, reply, used, lexicon)

@@ -4,19 +4,31 @@ from polbayes.config.schema import ApiConfig
 from polbayes.respondents.usage import Usage
 
 _MILLION = 1e6
+# What batch services take off the price of single requests.
+_OFF = 0.5
 
 
 def cost(usage: Usage, api: ApiConfig, *, at_most: bool = False) -> float | None:
     """Return the cost of usage in the declared currency; None without declared prices.
 
-    With `at_most`, requests without a count are taken to have cost as much as possible.
+    Prices are those of single requests; batch services take half of them. With `at_most`, requests
+    without a count are taken to have cost as much as possible.
     """
     if api.price_input is None and api.price_output is None:
         return None
-    tokens_in = usage.input + (usage.input_bound if at_most else 0)
-    tokens_out = usage.output + (usage.output_bound if at_most else 0)
+    tokens_in = usage.input - _OFF * usage.batch_input
+    tokens_out = usage.output - _OFF * usage.batch_output
+    if at_most:
+        tokens_in += usage.input_bound - _OFF * usage.batch_input_bound
+        tokens_out += usage.output_bound - _OFF * usage.batch_output_bound
     price_in, price_out = api.price_input or 0.0, api.price_output or 0.0
     return (tokens_in * price_in + tokens_out * price_out) / _MILLION
+
+
+def expected(tokens_in: int, tokens_out: int, api: ApiConfig) -> Usage:
+    """Return the usage of requests that will be made, by a batch service if the API has one."""
+    found = Usage(tokens_in, tokens_out)
+    return found if api.batch is None else found.of_batch
 
 
 def tokens_at_most(usage: Usage) -> int:
@@ -32,25 +44,28 @@ class Budget:
         self.spent = spent
         self._aside = Usage()
 
-    def set_aside(self, most: tuple[int, int]) -> bool:
-        """Reserve the highest number of tokens of a request, if the budget allows it."""
-        if self.lacking(most):
+    def set_aside(self, most: tuple[int, int], *, batch: bool = False) -> bool:
+        """Reserve the highest number of tokens of a request, if the budget allows it.
+
+        Here and below, `batch` says whether it goes to a batch service.
+        """
+        if self.lacking(most, batch=batch):
             return False
-        self.reserve(most)
+        self.reserve(most, batch=batch)
         return True
 
-    def reserve(self, most: tuple[int, int]) -> None:
+    def reserve(self, most: tuple[int, int], *, batch: bool = False) -> None:
         """Reserve the tokens of requests that have been sent already."""
-        self._aside += _bound(most)
+        self._aside += _bound(most, batch)
 
-    def settle(self, most: tuple[int, int], used: Usage) -> None:
+    def settle(self, most: tuple[int, int], used: Usage, *, batch: bool = False) -> None:
         """Release what was reserved for a request, and charge its usage."""
-        self._aside += _bound((-most[0], -most[1]))
+        self._aside += _bound((-most[0], -most[1]), batch)
         self.spent += used
 
-    def lacking(self, most: tuple[int, int]) -> str:
+    def lacking(self, most: tuple[int, int], *, batch: bool = False) -> str:
         """Return the key of the limit that another request might exceed; empty if none."""
-        usage = self.spent + self._aside + _bound(most)
+        usage = self.spent + self._aside + _bound(most, batch)
         tokens = tokens_at_most(usage)
         if self._api.budget_tokens is not None and tokens > self._api.budget_tokens:
             return "budget_tokens"
@@ -60,5 +75,6 @@ class Budget:
         return ""
 
 
-def _bound(most: tuple[int, int]) -> Usage:
-    return Usage(input_bound=most[0], output_bound=most[1])
+def _bound(most: tuple[int, int], batch: bool) -> Usage:
+    found = Usage(input_bound=most[0], output_bound=most[1])
+    return found.of_batch if batch else found

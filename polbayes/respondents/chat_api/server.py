@@ -187,12 +187,12 @@ class Server:
             "answered is kept."
         )
 
-    def over(self, budget: Budget, question: Question) -> UserError:
+    def over(self, budget: Budget, question: Question, *, batch: bool = False) -> UserError:
         """Return the error for a question that the budget does not allow."""
         spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
         tokens = tokens_at_most(spent)
         paid = "" if money is None else f", {money:.4g} {self._api.currency}"
-        which = budget.lacking(self.most(question))
+        which = budget.lacking(self.most(question), batch=batch)
         return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "

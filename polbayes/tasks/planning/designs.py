@@ -1,6 +1,6 @@
 """The precision and the cost of designs, from a pilot's D-study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,10 @@ import pandas as pd
 
 from polbayes.config.schema import PlanConfig
 from polbayes.fit.posterior.d_study import NUMBERS
+from polbayes.fit.posterior.generalizability import Plan
+
+# What can be wanted of a design: two widths, and two probabilities.
+MEASURES = ("width", "difference", "order", "power")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ def designs(
     *,
     available: Mapping[str, int],
     prices: Sequence[Price],
+    power: Callable[[Plan], np.ndarray] | None = None,
 ) -> pd.DataFrame:
     """Compute what every design of a D-study reaches, and what it costs.
 
@@ -33,12 +38,15 @@ def designs(
         The table of a run (`polbayes.fit.posterior.d_study.d_study`), whose intervals have the
         probability of those that are planned.
     wanted
-        What is wanted; at least one of ``width, difference, order``.
+        What is wanted; at least one of `MEASURES`.
     available
         By ``items, wordings, prefixes`` how many the questionnaire of the pilot has; of items, on
         the dimension with the fewest.
     prices
         One for each model to be asked.
+    power
+        Returns ``[draw]`` the chance of finding the effect of a prefix, for numbers of questions of
+        which the items are those of all dimensions; None if that is not wanted.
 
     Returns
     -------
@@ -47,9 +55,9 @@ def designs(
         ``questions`` to all models on all dimensions, ``tokens``, ``cost``; ``width`` of the
         interval of a position and of a ``difference`` of two models, on the dimension where it is
         widest; ``order``, the probability that two models ``wanted.apart`` come out in the right
-        order; each with its end ``_worst`` of the D-study's interval; whether it is ``reached``
-        with the mean and ``surely`` with the worst, ``affordable``, and ``there``, made of what
-        the pilot's questionnaire has.
+        order; ``power``, the chance that the effect of a prefix is found; each with its end
+        ``_worst`` of the D-study's interval; whether it is ``reached`` with the mean and ``surely``
+        with the worst, ``affordable``, and ``there``, made of what the pilot's questionnaire has.
     """
     from scipy.stats import norm
 
@@ -67,13 +75,18 @@ def designs(
             row[f"width{end}"] = 2 * z * own
             row[f"difference{end}"] = 2 * z * between
             row[f"order{end}"] = float(norm.cdf(wanted.apart / between))
+        if power is not None:
+            sizes = {name: float(row[name]) for name in NUMBERS}
+            sizes["items"] *= table["dimension"].nunique()
+            chances = power(Plan(**sizes))
+            row["power"] = float(chances.mean())
+            row["power_worst"] = float(np.quantile(chances, (1 - level) / 2))
         rows.append(row)
     found = pd.DataFrame(rows)
     each = found["questions"] / len(prices)
     for name, value in (("tokens", "tokens"), ("cost", "money")):
         found[name] = each * sum(getattr(price, value) for price in prices)
-    found["reached"] = _reaches(found, wanted, "")
-    found["surely"] = _reaches(found, wanted, "_worst")
+    found = judged(found, wanted)
     found["affordable"] = _within(found["questions"], wanted.questions) & _within(
         found["cost"], wanted.budget
     )
@@ -81,13 +94,21 @@ def designs(
     return found.sort_values(["questions", *NUMBERS], ignore_index=True)
 
 
+def judged(found: pd.DataFrame, wanted: PlanConfig) -> pd.DataFrame:
+    """Say which designs reach what is wanted, and which do surely."""
+    return found.assign(
+        reached=_reaches(found, wanted, ""), surely=_reaches(found, wanted, "_worst")
+    )
+
+
 def _reaches(found: pd.DataFrame, wanted: PlanConfig, end: str) -> pd.Series:
     reached = pd.Series(True, index=found.index)
     for name in ("width", "difference"):
         if (most := getattr(wanted, name)) is not None:
             reached &= found[f"{name}{end}"] <= most
-    if wanted.order is not None:
-        reached &= found[f"order{end}"] >= wanted.order
+    for name in ("order", "power"):
+        if (least := getattr(wanted, name)) is not None:
+            reached &= found[f"{name}{end}"] >= least
     return reached
 
 
@@ -104,9 +125,12 @@ def chosen(found: pd.DataFrame, *, there: bool = False) -> pd.Series | None:
     return None if good.empty else good.iloc[0]
 
 
-def nearest(found: pd.DataFrame, wanted: PlanConfig) -> pd.Series | None:
-    """Return the affordable design that comes nearest to what is wanted; None if there is none."""
-    left = found[found["affordable"]]
+def nearest(found: pd.DataFrame, wanted: PlanConfig, *, there: bool = False) -> pd.Series | None:
+    """Return the affordable design that comes nearest to what is wanted; None if there is none.
+
+    With `there`, it is made of what the pilot's questionnaire has.
+    """
+    left = found[found["affordable"] & (found["there"] | (not there))]
     if left.empty:
         return None
     gaps = [
@@ -114,6 +138,9 @@ def nearest(found: pd.DataFrame, wanted: PlanConfig) -> pd.Series | None:
         for name in ("width", "difference")
         if (most := getattr(wanted, name)) is not None
     ]
-    if wanted.order is not None:
-        gaps.append((1 - left["order"]) / (1 - wanted.order))
+    gaps += [
+        (1 - left[name]) / (1 - least)
+        for name in ("order", "power")
+        if (least := getattr(wanted, name)) is not None
+    ]
     return left.iloc[int(np.argmin(np.max(gaps, axis=0)))]

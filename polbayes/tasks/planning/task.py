@@ -1,88 +1,134 @@
-"""``task=plan``: what a study needs to reach a precision, from a finished pilot run."""
+"""``task=plan``: what a study needs to reach a precision, from a pilot run or from assumptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-import yaml
 
 from polbayes.config.schema import PlanConfig, RunConfig
-from polbayes.config.tasks import Answer
-from polbayes.data.dataset import open_responses
+from polbayes.config.tasks import Answer, Call
 from polbayes.data.files import replacing, write_text
+from polbayes.data.progress import say
 from polbayes.errors import UserError, check_known
-from polbayes.fit.posterior.measurement_design import TOTAL
+from polbayes.fit.posterior.d_study import NUMBERS
 from polbayes.instrument.of_run import instrument_named
 from polbayes.instrument.prompts import load_prefixes
-from polbayes.report.assemble import read_table
 from polbayes.report.figures.planning import plot_plan
-from polbayes.report.numbers import count
-from polbayes.run.manifest import Manifest, read_config
-from polbayes.tasks.planning.designs import Price, chosen, designs, nearest
+from polbayes.tasks.planning.basis import Basis, basis_of
+from polbayes.tasks.planning.designs import MEASURES, chosen, designs
 from polbayes.tasks.planning.experiment import balanced_items, write_experiment
+from polbayes.tasks.planning.power import prefix_power
+from polbayes.tasks.planning.prices import prices_of
+from polbayes.tasks.planning.search import FEWEST, Reach, reach, searched, settled
+from polbayes.tasks.planning.simulation import Outcome, Simulator, steering, unsimulated
+from polbayes.tasks.planning.words import lines_of
 
 _FOLDER = "plan"
-_WORDS = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "run"}
 
 
-def plan(config: RunConfig) -> Answer:
-    """Plan a study from the run in ``run_dir``."""
-    wanted, pilot = config.plan, Path(config.run_dir).expanduser()
-    check_known("scale", wanted.scale, known=("bias", "theta"), where="plan.scale")
-    if wanted.width is None and wanted.difference is None and wanted.order is None:
-        raise UserError(
-            "plan: nothing is wanted; give plan.width=0.4 (of the interval of a position), "
-            "plan.difference=0.4 (of two models) or plan.order=0.9 (probability of their order)."
-        )
-    table, own, verdict = _pilot(pilot)
-    data = open_responses(pilot)
-    about = _items(own, data)
-    prices = _prices(pilot, own, wanted, data.sizes["model"])
+def plan(call: Call) -> Answer:
+    """Plan a study from the run in ``run_dir``, or from the priors of the study itself."""
+    wanted = call.config.plan
+    _check(wanted)
+    basis = basis_of(call.config, call.overrides)
+    level = float(basis.table["level"].iloc[0])
+    prices = prices_of(basis, wanted)
     if wanted.budget is not None and np.isnan([price.money for price in prices]).any():
         raise UserError(
             "plan.budget: the price of a question is not known; give plan.price_input and "
             "plan.price_output (of a million tokens) and, if the pilot asked no server, "
             "plan.tokens_input and plan.tokens_output."
         )
-    labels = _labels(own, data)
+    about, labels = _items(basis.config, basis.data), _labels(basis.config, basis.data)
     fewest = int(about.groupby("dimension", sort=False).size().min())
     available = {"items": fewest} | {name: len(labels[name]) for name in labels}
-    found = designs(table, wanted, available=available, prices=prices)
-    best = chosen(found)
-    lines = _lines(found, best, wanted, float(table["level"].iloc[0]))
-    if verdict == "bad":
-        lines.insert(0, "Do not use this: the draws of the pilot's sampler failed the checks.")
-    folder = pilot / _FOLDER
+    power = _power(basis, wanted, level)
+    found = designs(basis.table, wanted, available=available, prices=prices, power=power)
+    found, notes = _simulated(found, basis, wanted, len(prices), level)
+    found = found.assign(based_on=basis.kind)
+    folder, best = basis.folder / _FOLDER, chosen(found)
+    lines = [*lines_of(found, basis, wanted, level), *notes]
     write_text(folder / "plan.csv", found.to_csv(index=False))
+    if len(basis.assumed):
+        write_text(folder / "assumptions.csv", basis.assumed.to_csv(index=False))
     _save_figure(plot_plan(found, wanted), folder)
     lines.append(f"Designs: {folder / 'plan.csv'}, figure: {folder / 'plan.png'}")
     if wanted.write is not None:
         own_best = chosen(found, there=True)
-        lines.append(_write(Path(wanted.write).expanduser(), pilot, own, about, labels, own_best))
+        lines.append(_write(Path(wanted.write).expanduser(), basis, about, labels, own_best))
     facts = {"wanted": asdict(wanted), "design": None if best is None else _facts(best)}
-    return Answer("\n".join(lines), facts)
+    return Answer("\n".join(lines), {**facts, "based_on": basis.kind})
 
 
-def _pilot(pilot: Path) -> tuple[pd.DataFrame, RunConfig, str]:
-    """Return the D-study of a finished run, its config, and the verdict on its draws."""
-    manifest, path = Manifest(pilot), pilot / "estimates" / "d_study.csv"
-    if "fit" not in manifest.stages:
+def _check(wanted: PlanConfig) -> None:
+    check_known("scale", wanted.scale, known=("bias", "theta"), where="plan.scale")
+    check_known("rule", wanted.found, known=("interval", "verdict"), where="plan.found")
+    if all(getattr(wanted, name) is None for name in MEASURES):
         raise UserError(
-            f"run_dir: {pilot} holds no run with a posterior; name the folder of a finished run."
+            "plan: nothing is wanted; give plan.width=0.4 (of the interval of a position), "
+            "plan.difference=0.4 (of two models), plan.order=0.9 (probability of their order) or "
+            "plan.power=0.8 (probability of finding the effect of a prefix)."
         )
-    own = read_config(pilot / ".hydra" / "config.yaml")
-    table = read_table(path) if path.is_file() else pd.DataFrame()
-    if table.empty or "se_theta" not in table:
+    if wanted.found == "verdict" and wanted.scale == "theta":
         raise UserError(
-            f"run_dir: {pilot} has no D-study of positions, which needs two models or more and an "
-            "analysis with leanings; make a pilot with analysis=ideology."
+            "plan.found: verdicts are about leanings from -1 to 1, not about θ; use "
+            "plan.scale=bias or plan.found=interval."
         )
-    # The mean over dimensions has no statements of its own.
-    return table[table["dimension"] != TOTAL], own, str(manifest.stages["fit"]["verdict"])
+
+
+def _power(basis: Basis, wanted: PlanConfig, level: float) -> Callable[..., np.ndarray] | None:
+    """Return what computes the chance of finding the effect of a prefix, if that is wanted."""
+    if wanted.power is None:
+        return None
+    if not steering(basis.population.built):
+        raise UserError(
+            "plan.power: there is no effect of prefixes on leaning to find; it takes an analysis "
+            "whose part steer has the term (1 | gr(model:prefix, by = model)) and, if there is a "
+            "pilot, two prefixes in it."
+        )
+    rope = basis.config.analysis.rope
+    return partial(prefix_power, basis.scores, wanted=wanted, level=level, rope=rope)
+
+
+def _simulated(
+    found: pd.DataFrame, basis: Basis, wanted: PlanConfig, models: int, level: float
+) -> tuple[pd.DataFrame, list[str]]:
+    """Simulate the designs that matter, or say why they are not."""
+    why = unsimulated(basis.spec) if wanted.simulate else ""
+    if why or not wanted.simulate:
+        because = f", because the analysis has {why}" * bool(why)
+        note = f"Not simulated{because}: the numbers are those of the D-study alone."
+        return searched(found, wanted, None), [note]
+    own = basis.config
+    simulator = Simulator(
+        basis.population, basis.spec, basis.base, level, own.analysis.rope, own.seed
+    )
+    return searched(found, wanted, partial(_simulate, simulator, models, wanted)), []
+
+
+def _simulate(simulator: Simulator, models: int, wanted: PlanConfig, row: pd.Series) -> Reach:
+    """Simulate studies of one design, until what is wanted is known well enough."""
+    numbers = {name: int(row[name]) for name in NUMBERS}
+    shown = ", ".join(f"{number} {name}" for name, number in numbers.items())
+    say(f"plan: studies of {models} models with {shown} are simulated")
+    studies = simulator.studies(numbers, models, wanted)
+    planted: Iterator[Outcome] = iter(())
+    if wanted.power is not None and numbers["prefixes"] > 1:
+        planted = simulator.studies(numbers, models, wanted, planted=True)
+    outcomes: list[Outcome] = []
+    found: list[Outcome] = []
+    while len(outcomes) < wanted.studies:
+        outcomes.append(next(studies))
+        found += islice(planted, 1)
+        if len(outcomes) >= FEWEST and settled(said := reach(outcomes, wanted, found), wanted):
+            return said
+    return reach(outcomes, wanted, found)
 
 
 def _items(own: RunConfig, data: xr.Dataset) -> pd.DataFrame:
@@ -108,99 +154,6 @@ def _labels(own: RunConfig, data: xr.Dataset) -> dict[str, list[str]]:
     return {"wordings": [str(one) for one in data["variant"].values], "prefixes": prefixes}
 
 
-def _prices(pilot: Path, own: RunConfig, wanted: PlanConfig, models: int) -> list[Price]:
-    """Return the price of a question to each model; not known for those that no server answers."""
-    path = pilot / "usage.csv"
-    usage = read_table(path).to_dict("records") if path.is_file() else []
-    found = [_price(own, wanted, row) for row in usage] or [_price(own, wanted, {})] * models
-    number = wanted.models or len(found)
-    mean = Price(*np.mean([[one.tokens, one.money] for one in found], axis=0).tolist())
-    return found if number == len(found) else [mean] * number
-
-
-def _price(own: RunConfig, wanted: PlanConfig, row: Mapping[str, Any]) -> Price:
-    answers = max(int(row.get("answers", 0)), 1)
-    asked = wanted.tokens_input or row.get("input_tokens", np.nan) / answers
-    said = wanted.tokens_output or row.get("output_tokens", np.nan) / answers
-    respondent = own.respondents.get(str(row.get("model", "")))
-    api = respondent.api if respondent else None
-    price_in, price_out = (
-        given if given is not None else getattr(api, name, None)
-        for name, given in (
-            ("price_input", wanted.price_input),
-            ("price_output", wanted.price_output),
-        )
-    )
-    if price_in is None or price_out is None:
-        return Price(asked + said)
-    return Price(asked + said, (asked * price_in + said * price_out) / 1e6)
-
-
-def _lines(
-    found: pd.DataFrame, best: pd.Series | None, wanted: PlanConfig, level: float
-) -> list[str]:
-    """Say what is wanted, and which design reaches it."""
-    lines = [f"Wanted: {_wanted(wanted, level)}."]
-    if best is not None:
-        lines.append(f"The cheapest design: {_in_words(best)}.")
-        if not best["surely"]:
-            sure = found[found["surely"] & found["affordable"]]
-            safer = f"; to be sure of it: {_in_words(sure.iloc[0])}" if len(sure) else ""
-            lines.append(f"The pilot leaves open whether that suffices{safer}.")
-        if not best["there"]:
-            lines.append("It needs more statements, wordings or prefixes than there are.")
-            own = chosen(found, there=True)
-            if own is not None:
-                lines.append(f"With those that there are: {_in_words(own)}.")
-        return lines
-    near = nearest(found, wanted)
-    if near is None:
-        least = found.iloc[0]
-        lines.append(f"The limits allow no design; the smallest is {_in_words(least)}.")
-    else:
-        lines.append(
-            f"No design that was looked at reaches it; the nearest within the limits: "
-            f"{_in_words(near)}."
-        )
-    return lines
-
-
-def _wanted(wanted: PlanConfig, level: float) -> str:
-    parts = []
-    if wanted.width is not None:
-        parts.append(f"{level:.0%} intervals of positions no wider than {wanted.width:g}")
-    if wanted.difference is not None:
-        parts.append(
-            f"{level:.0%} intervals of differences of two models no wider than "
-            f"{wanted.difference:g}"
-        )
-    if wanted.order is not None:
-        parts.append(
-            f"two models that are {wanted.apart:g} apart in the right order with a probability of "
-            f"{wanted.order:g}"
-        )
-    scale = "from −1 to 1" if wanted.scale == "bias" else "in units of θ"
-    return f"{', '.join(parts)} ({scale}; on statements, wordings and prefixes like these)"
-
-
-def _in_words(row: pd.Series) -> str:
-    numbers = [
-        f"{int(row[name])} {word if row[name] == 1 else _plural(word)}"
-        for name, word in _WORDS.items()
-    ]
-    cost = "" if np.isnan(row["cost"]) else f", {row['cost']:.4g} in money"
-    return (
-        f"{numbers[0]} on each dimension, {', '.join(numbers[1:])}: "
-        f"{count(row['questions'])} questions in all{cost}; width {row['width']:.2f} (at worst "
-        f"{row['width_worst']:.2f}), of a difference {row['difference']:.2f} (at worst "
-        f"{row['difference_worst']:.2f}), right order {row['order']:.2f}"
-    )
-
-
-def _plural(word: str) -> str:
-    return "prefixes" if word == "prefix" else f"{word}s"
-
-
 def _facts(best: pd.Series) -> dict[str, Any]:
     plain = {
         name: value.item() if hasattr(value, "item") else value for name, value in best.items()
@@ -217,8 +170,7 @@ def _save_figure(figure: Any, folder: Path) -> None:
 
 def _write(
     path: Path,
-    pilot: Path,
-    own: RunConfig,
+    basis: Basis,
     about: pd.DataFrame,
     labels: Mapping[str, Sequence[str]],
     best: pd.Series | None,
@@ -229,18 +181,19 @@ def _write(
             "plan.write: no design of the statements, wordings and prefixes that there are reaches "
             "what is wanted; add some to the questionnaire, or want less."
         )
-    if own.imported is not None:
-        raise UserError(f"plan.write: {pilot} was imported, so that there is nothing to ask.")
+    if basis.config.imported is not None:
+        raise UserError(
+            f"plan.write: {basis.folder} was imported, so that there is nothing to ask."
+        )
     if path.suffix != ".yaml" or path.parent.name != "experiment":
         raise UserError(
             f"plan.write: {path} must be a YAML file in a folder 'experiment', such as "
             "conf/experiment/main_study.yaml."
         )
-    overrides = yaml.safe_load((pilot / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
     write_experiment(
         path,
-        overrides,
-        items=balanced_items(about, int(best["items"]), seed=own.seed),
+        basis.overrides,
+        items=balanced_items(about, int(best["items"]), seed=basis.config.seed),
         variants=labels["wordings"][: int(best["wordings"])],
         prefixes=labels["prefixes"][: int(best["prefixes"])],
         runs=int(best["runs"]),

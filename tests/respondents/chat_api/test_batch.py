@@ -394,6 +394,8 @@ def test_the_budget_covers_what_is_under_way(world):
             error = raised
     spent = sum((a.usage for a in found), Usage())
     assert spent.input + spent.output <= budget
+    # All but the trial question is charged as a batch.
+    assert 0 < spent.batch_input < spent.input
     for batch in (a.batch for a in found if a.batch and not a.batch.over):
         assert sum(batch.most) <= budget
     assert error is None or "budget_tokens" in str(error)

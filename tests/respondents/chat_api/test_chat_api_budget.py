@@ -3,7 +3,7 @@
 import pytest
 
 from polbayes.config.schema import ApiConfig
-from polbayes.respondents.chat_api.budget import Budget, cost, tokens_at_most
+from polbayes.respondents.chat_api.budget import Budget, cost, expected, tokens_at_most
 from polbayes.respondents.usage import Usage
 
 # Prices are those of a million tokens.
@@ -100,3 +100,35 @@ def test_without_limits_or_prices_nothing_is_lacking():
     # Nor do tokens, where only money is limited, and the other way round.
     assert Budget(ApiConfig(budget=1.0, price_input=1e-6), Usage()).set_aside((10**6, 10**6))
     assert Budget(ApiConfig(budget_tokens=10, price_input=1e6), Usage()).set_aside((10, 0))
+
+
+def test_batches_are_half_the_price():
+    api = ApiConfig(**PRICED)
+    assert cost(USED.of_batch, api) == pytest.approx(0.0025)
+    assert cost(USED.of_batch, api, at_most=True) == pytest.approx(0.004)
+    # A run that began with single requests pays the whole price of these.
+    assert cost(USED + USED.of_batch, api) == pytest.approx(0.0075)
+    assert Usage(*(USED + USED.of_batch).record()["tokens"]) == USED + USED.of_batch
+    assert tokens_at_most(USED.of_batch) == tokens_at_most(USED)
+
+
+def test_what_will_be_asked_by_batch_is_half_the_price():
+    batched = ApiConfig(**PRICED, batch="openai")
+    assert cost(expected(1000, 300, batched), batched) == pytest.approx(0.0025)
+    assert cost(expected(1000, 300, ApiConfig(**PRICED)), ApiConfig(**PRICED)) == pytest.approx(
+        0.005
+    )
+
+
+def test_a_budget_allows_twice_as_much_by_batch():
+    """10 × 2 + 2 × 10 = 40 millionths, by batch 20."""
+    budget = Budget(ApiConfig(budget=60e-6, **PRICED), Usage())
+    assert budget.set_aside((10, 2), batch=True)
+    assert budget.set_aside((10, 2), batch=True)
+    assert budget.lacking((10, 2)) == "budget"
+    assert budget.set_aside((10, 2), batch=True)
+    assert budget.lacking((1, 0), batch=True) == "budget"
+    # Once it is answered, what it took is charged, at half the price.
+    budget.settle((10, 2), Usage(input=10, output=1).of_batch, batch=True)
+    assert budget.lacking((0, 1), batch=True) == ""
+    assert budget.lacking((1, 1), batch=True) == "budget"

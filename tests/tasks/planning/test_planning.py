@@ -1,6 +1,7 @@
 """Planning from a pilot: designs by hand, what is chosen, and the file that is written."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -123,31 +124,14 @@ def test_items_are_balanced():
     assert six.groupby("dimension").size().to_dict() == {"economic": 6, "cultural": 4}
 
 
-@pytest.fixture(scope="module")
-def pilot(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pilot") / "run"
-    pb.run(
-        "wvs_prefixes",
-        progress=False,
-        run_dir=folder,
-        respondents="simulated",
-        models=["left", "right", "yes_sayer"],
-        items=["wvs-01", "wvs-02", "wvs-14", "wvs-15"],
-        prefixes={"only": ["baseline", "likert"]},
-        sampler={"chains": 2, "tune": 150, "draws": 200},
-        seed=3,
-    )
-    return folder
-
-
 def test_the_statements_of_a_run_are_those_that_it_asked(pilot):
     config = replace(pb.open(pilot).config, instruments=[str(pilot)])
     about = _items(config, pb.open(pilot).responses)
     assert about["item"].tolist() == ["wvs-01", "wvs-02", "wvs-14", "wvs-15"]
 
 
-def run(pilot, *more):
-    return _main(["task=plan", f"run_dir={pilot}", *more])
+def run(pilot, *more, simulate="false"):
+    return _main(["task=plan", f"run_dir={pilot}", f"plan.simulate={simulate}", *more])
 
 
 def test_a_plan_of_a_pilot(pilot, capsys):
@@ -191,6 +175,10 @@ def test_the_written_experiment_is_the_pilot_with_other_numbers(pilot, tmp_path,
     [
         ([], "plan: nothing is wanted"),
         (["plan.order=1.5"], "plan.order"),
+        (["plan.power=1.5"], "plan.power: must be above 0 and below 1"),
+        (["plan.power=0.5", "plan.found=no"], "plan.found"),
+        (["plan.power=0.5", "plan.found=verdict", "plan.scale=theta"], "verdicts are about"),
+        (["plan.width=0.3", "+plan.assume.sd='HalfNormal(1)'"], "plan.assume: "),
         (["plan.width=0.3", "plan.scale=no"], "plan.scale"),
         (["plan.width=0.3", "plan.budget=5"], "plan.budget: the price of a question is not known"),
         (
@@ -233,3 +221,102 @@ def test_a_pilot_that_failed_its_checks_is_said(pilot, tmp_path, capsys):
     assert "Do not use this" in capsys.readouterr().out
     with pytest.raises(UserError):
         pb.run(None, "task=plan", run_dir=copy, progress=False)
+
+
+def test_a_pilot_is_planned_from_by_simulation(pilot, capsys):
+    assert (
+        run(pilot, "plan.width=1.0", "plan.studies=10", "plan.questions=150", simulate="true") == 0
+    )
+    said = capsys.readouterr().out
+    assert "simulated 10 times" in said
+    found = pd.read_csv(pilot / "plan" / "plan.csv")
+    own = found[found["by"] == "simulation"]
+    assert 1 <= len(own) <= 5
+    assert own["width_error"].between(0.001, 0.2).all()
+    assert (own["studies"] == 10).all()
+    # The others have the ratio of the one whose size is closest.
+    other = found[found["by"] == "corrected"].iloc[0]
+    like = own.iloc[np.argmin(np.abs(np.log(own["questions"] / other["questions"])))]
+    ratio = like["width"] / like["d_study_width"]
+    assert other["width"] == pytest.approx(ratio * other["d_study_width"])
+    assert (found["based_on"] == "pilot").all()
+
+
+def test_the_power_for_the_effect_of_a_prefix(pilot, capsys):
+    assert run(pilot, "plan.power=0.5", "plan.effect=0.5") == 0
+    said = capsys.readouterr().out
+    assert "the effect of a prefix that moves a model's leaning by 0.5 found (90% interval" in said
+    found = pd.read_csv(pilot / "plan" / "plan.csv")
+    assert (found.loc[found["prefixes"] == 1, "power"] == 0).all()
+    assert (found["power_worst"] <= found["power"] + 1e-9).all()
+    best = found[found["reached"]].iloc[0]
+    assert best["power"] >= 0.5
+    assert run(pilot, "plan.power=0.5", "plan.effect=0.5", "plan.found=verdict") == 0
+    assert "beyond [-0.1, 0.1]" in capsys.readouterr().out
+    strict = pd.read_csv(pilot / "plan" / "plan.csv")
+    assert (strict["power"] <= found["power"] + 1e-9).all()
+
+
+STUDY = ["+experiment=wvs_prefixes", "respondents=simulated", "models=[left,right,yes_sayer]"]
+
+
+def test_a_plan_without_a_pilot(tmp_path, capsys):
+    folder, path = tmp_path / "none", tmp_path / "conf" / "experiment" / "first.yaml"
+    command = [*STUDY, "task=plan", f"run_dir={folder}", "plan.width=1.5", "plan.simulate=false"]
+    given = "+plan.assume={theta: {model: {sd: 'Constant(0.8)'}}}"
+    assert _main([*command, given, f"plan.write={path}"]) == 0
+    said = capsys.readouterr().out
+    assert "There is no pilot" in said
+    assert "theta: standard deviation by model ~ Constant(0.8), as given: 0.80" in said
+    assumed = pd.read_csv(folder / "plan" / "assumptions.csv")
+    assert assumed["given"].sum() == 1
+    # Of a half-normal distribution the median is 0.674 of its scale, and the 95th percentile 1.96.
+    own = assumed[(assumed["part"] == "steer")].iloc[0]
+    assert own["prior"] == "HalfNormal(0.5)"
+    assert own["estimate"] == pytest.approx(0.337, abs=0.03)
+    assert own["upper"] == pytest.approx(0.98, abs=0.1)
+    found = pd.read_csv(folder / "plan" / "plan.csv")
+    assert (found["based_on"] == "assumptions").all()
+    config, _ = compose(["+experiment=first"], str(tmp_path / "conf"))
+    assert config.models == ["left", "right", "yes_sayer"]
+    # The folder is free for the study itself.
+    assert _main([*STUDY, "task=dry_run", f"run_dir={folder}"]) == 0
+
+
+def test_assumptions_that_are_none(tmp_path, capsys):
+    command = [*STUDY, "task=plan", f"run_dir={tmp_path / 'none'}", "plan.width=1.5"]
+    assert _main([*command, "+plan.assume.theta.nobody.sd='HalfNormal(1)'"]) != 0
+    error = capsys.readouterr().err
+    assert "plan.assume" in error
+    assert "analysis.priors" not in error
+    assert _main([*command, "analysis=mixed_stance"]) != 0
+    assert "needs an analysis with leanings" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def served(batch):
+    start = "respondents.served.api"
+    own = [f"{start}.price_input=2.0", f"{start}.price_output=10.0"]
+    study = ["+experiment=wvs_prefixes", "respondents=served", "respondents.served.checkpoint=x"]
+    return [*study, *own, *([f"{start}.batch=openai"] if batch else [])]
+
+
+def test_a_study_without_a_pilot_has_the_prices_of_its_server(tmp_path, capsys, monkeypatch):
+    """By batches it costs half; so says the dry run."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    costs, dry = [], []
+    for n, batch in enumerate((False, True)):
+        folder = tmp_path / f"run{n}"
+        more = ["plan.width=1.5", "plan.simulate=false", "plan.models=2", f"run_dir={folder}"]
+        assert _main([*served(batch), "task=plan", *more]) == 0
+        found = pd.read_csv(folder / "plan" / "plan.csv")
+        costs.append(found["cost"])
+        capsys.readouterr()
+        assert _main([*served(batch), "task=dry_run", f"run_dir={folder}"]) == 0
+        dry.append(capsys.readouterr().out)
+    assert (costs[0] > 0).all()
+    assert costs[1].to_numpy() == pytest.approx(costs[0].to_numpy() / 2)
+    paid = [float(re.search(r"about ([\d.,]+) USD", said)[1].replace(",", "")) for said in dry]
+    assert paid[1] == pytest.approx(paid[0] / 2, rel=1e-3)
+    assert "by batches at half the price" in dry[1]
+    assert "by batches" not in dry[0]
