@@ -13,7 +13,8 @@ set.seed(1)
 fit <- ideal(
   rc, d = 1, maxiter = 12000, burnin = 2000, thin = 10, normalize = TRUE, store.item = TRUE
 )
-x <- fit$x[, , 1]
+x <- t(scale(t(fit$x[, , 1]))) # mean 0 and standard deviation 1 in every draw
+colnames(x) <- dimnames(fit$x)[[2]]
 write.csv(
   data.frame(legislator = colnames(x), mean = colMeans(x), sd = apply(x, 2, sd)),
   paths[2], row.names = FALSE
