@@ -97,9 +97,11 @@ def order(posterior: xr.Dataset, party_of: dict[str, str]) -> str:
 
 def shown(found: Found, party_of: dict[str, str], name: str) -> dict[str, object]:
     """Print the order of the large parties, and return a row about the fit."""
+    row = {"fit": name, "parties": len(party_of)}
+    row |= undisputed(found.posterior, party_of) | found.about
     print(f"{name}: {order(found.posterior, party_of)}", flush=True)
-    certain = undisputed(found.posterior, party_of)
-    return {"fit": name, "parties": len(party_of), **certain, **found.about}
+    print("  " + ", ".join(f"{key} {value}" for key, value in found.about.items()), flush=True)
+    return row
 
 
 def main() -> None:
