@@ -25,6 +25,7 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "bias_by_item": ("model", "item", *_INTERVAL, "p_left"),
     "pairwise": ("model_a", "model_b", "dimension", "p_left"),
     "ranks": ("model", "dimension", "rank", "probability"),
+    "neighbours": ("among", "dimension", "place", "model", "next", "p_left", *_INTERVAL),
     "acquiescence": ("model", *_INTERVAL),
     "prefix_effects": ("model", "prefix", "effect", *_INTERVAL),
     "sensitivity": ("model", "effect", *_INTERVAL),

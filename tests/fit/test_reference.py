@@ -94,3 +94,8 @@ def test_an_unknown_reference_is_refused(answered, spec_of):
         reference_models(cells, {"item": ("e1",)})
     with pytest.raises(UserError, match="unknown variable 'sort'"):
         gather_cells(answered, spec_of(PARTS, reference={"sort": "party"}))
+
+
+def test_an_attribute_set_to_null_is_no_part_of_the_reference(spec_of):
+    spec = spec_of(PARTS, reference={"model": None, "who": ["party", "person"]})
+    assert spec.reference == {"who": ("party", "person")}

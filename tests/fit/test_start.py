@@ -217,3 +217,32 @@ def test_answers_that_are_all_the_same_number(coded, bound):
     _, start = started(coded, bound, parts, 1, r_plus=same, **settings)
     assert np.isfinite(start.coefficients).all()
     assert start.coefficients[-1] < -2
+
+
+def test_decisiveness_is_not_searched_for_if_nothing_is_asked_twice(coded, bound):
+    """It would grow without bound; it stays at its prior's mean, and is found from repetitions."""
+    rng, models = np.random.default_rng(7), ("m1", "m2", "m3", "m4")
+    parts = {
+        "theta": "~ 0 + dimension + (0 + dimension | model)",
+        "decisiveness": "~ 1 + (1 | model)",
+        "difficulty": "~ (1 | item)",
+        "quirk": "~ (1 | model:item)",
+    }
+    items = tuple((name, *rest, ("original",)) for name, *rest, _ in ITEMS)
+    lean = np.array([2.0, 1.0, -1.0, -2.0])[:, None, None, None, None]
+    quirk = rng.normal(size=(4, 10, 1, 1, 1))
+    for runs, searched in ((1, False), (20, True)):
+        keying = coded(items=items, models=models)["keying"].to_numpy()[None, :, :, None, None]
+        noise = rng.logistic(size=(4, 10, 1, 1, runs)) / 6
+        stance = np.where(keying * (lean + quirk) + noise > 0, 1, -1)
+        layout, _, spec, cells = everything(
+            coded, bound, parts, stance, items=items, models=models, prefixes=("p",), runs=runs,
+            family="bernoulli", response="agree",
+        )  # fmt: skip
+        layout = layout.sampled  # with quirks integrated out, as in a fit
+        start = find_start(layout, spec, cells)
+        names = [part for part, _, _ in layout.coefficients]
+        (block,) = (b for b in layout.blocks if b.part == "decisiveness" and b.group)
+        effects = start.effects[block.start : block.stop]
+        assert (start.coefficients[names.index("decisiveness")] != 1.0) == searched
+        assert effects.any() == searched

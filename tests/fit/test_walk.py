@@ -8,9 +8,14 @@ import xarray as xr
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
+from polbayes.fit.density.coordinates import known_of
+from polbayes.fit.density.density import Density
 from polbayes.fit.density.layout import entries, lay_out
+from polbayes.fit.density.mode import find_start
 from polbayes.fit.density.model import build
+from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.density.prior_densities import priors_of
+from polbayes.fit.density.reliability import curvature
 from polbayes.fit.fit import fit
 from polbayes.fit.posterior.power_scaling import log_prior
 from polbayes.fit.spec.cells import gather_cells
@@ -34,6 +39,14 @@ def dated(coded, stance=1, models=MODELS, snapshots=SNAPSHOTS, items=ITEMS):
     party, year = zip(*snapshots, strict=True)
     data = coded(stance, items=items, models=models, prefixes=("baseline",))
     return data.assign_coords(party=("model", np.array(party, object)), year=("model", list(year)))
+
+
+def apart(coded):
+    """Answer twelve statements at random, but for the first of a and of b, which disagree."""
+    items = tuple((f"e{k}", "economic", "right", ("original",)) for k in range(12))
+    stance = np.random.default_rng(2).choice([-1, 1], size=(6, 12))[:, :, None, None, None]
+    stance[0], stance[3] = 1, -1
+    return dated(coded, stance, items=items)
 
 
 def test_levels_are_all_times_from_the_first_to_the_last(coded, spec_of):
@@ -105,6 +118,49 @@ def test_start_and_steps_have_their_own_priors_everywhere(coded, spec_of):
     drawn["sd"] = (("chain", "draw", "scale"), sd)
     (found,) = log_prior(built, drawn)
     assert found[1] - found[0] == pytest.approx(-3.0)  # of the exponential density of the steps
+
+
+def test_steps_follow_all_earlier_ones_of_their_walk(coded, spec_of):
+    """The determinant of a walk's covariance is the product of what is left of its variances.
+
+    And moving by the slopes from the start on reproduces the covariance of the first two effects.
+    """
+    spec = spec_of(PARTS, **SIGNED)
+    cells = gather_cells(apart(coded), spec)
+    layout = lay_out(bind(spec, cells), cells)
+    start = find_start(layout, spec, cells)
+    (block,) = (b for b in layout.blocks if b.part == "theta")
+    rows, coefficients = layout.matrix.shape
+    (part,) = likelihood_parts(layout, spec, cells, naive=True)
+    effects = start.effects.copy()
+    effects[:rows] = layout.matrix @ start.coefficients
+    bend = curvature(layout, [part], effects, start.gaps).toarray()
+    scale_of = np.concatenate([b.every_scale for b in layout.blocks if b.group is not None])
+    precision = np.concatenate([np.full(coefficients, 0.25), start.scales[scale_of] ** -2.0])
+    covariance = np.linalg.inv(bend + np.diag(precision))
+    at = coefficients - rows + block.start + np.arange(4)  # the walk of a
+    own = covariance[np.ix_(at, at)]
+    before = start.scales[block.every_scale[:4]] ** 2
+    left = (1 - start.reliability[block.start : block.start + 4]) * before
+    left[0] = own[0, 0]
+    # Discriminations sum to zero, which the inverse here leaves aside.
+    assert np.prod(left) == pytest.approx(np.linalg.det(own), rel=0.05)
+    known = known_of(layout, start)
+    first = len(start.coefficients)
+    assert known["lead"][1, 0] == first
+    assert known["weight"][1, 0] == pytest.approx(own[0, 1] / own[0, 0], rel=0.05)
+    assert known["lead"][3, :3].tolist() == [first, first + 1, first + 2]
+    assert (known["weight"][[0, 4, 6]] == 0).all()  # starts follow nothing
+
+
+def test_the_gradient_of_a_walk_is_that_of_its_density(coded, spec_of):
+    spec = spec_of(PARTS, **SIGNED)
+    cells = gather_cells(apart(coded), spec)
+    density = Density(build(spec, cells, bind(spec, cells)))
+    x = density.start(3)
+    step = 1e-5 * np.eye(len(x))
+    found = [(density(x + d)[0] - density(x - d)[0]) / 2e-5 for d in step]
+    np.testing.assert_allclose(density(x)[1], found, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

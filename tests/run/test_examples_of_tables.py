@@ -19,7 +19,7 @@ TABLES = {
     "parties": "parties/positions.parquet",
     "parties_over_time": "parties/positions.parquet",
 }
-LEFT, RIGHT = ("DIE LINKE", "GRÜNE", "SPD"), ("FDP", "CDU/CSU", "CDU / CSU", "AfD", "NPD")
+LEFT, RIGHT = ("DIE LINKE", "GRÜNE", "SPD"), ("FDP", "CDU/CSU", "AfD", "NPD")
 
 
 def overrides(name, shared_data, *more):
@@ -79,6 +79,13 @@ def test_parties(shared_data):
     positions = pd.read_parquet(shared_data / TABLES["parties"])
     done = planned("parties", shared_data)
     assert (done.design["status"] != NOT_ASKED).sum() == len(positions)
+    positions["party"] = positions["party"].replace(done.config.imported.rename["party"])
+    assert done.design.sizes["item"] == positions["text"].nunique()
+    # The same statement in three elections has up to three answers of a party.
+    repeated = positions.groupby(["party", "text"]).size()
+    there = (done.design["status"] != NOT_ASKED).sum(("variant", "prefix", "run"))
+    for (party, text), count in repeated[repeated > 1].items():
+        assert int(there.sel(model=party, item=text)) == count
     for (party, answer), count in positions.groupby("party")["answer"].value_counts().items():
         code = {"disagree": -1, "neutral": 0, "agree": 1}[answer]
         assert int((done.design["stance"].sel(model=party) == code).sum()) == count
@@ -111,6 +118,16 @@ def test_large_parties_are_in_the_order_that_nobody_disputes(shared_data, tmp_pa
     draws = ["sampler.tune=300", "sampler.draws=300", "measures.bootstrap=100"]
     assert _main(overrides("parties", shared_data, *one, *draws)) == 0
     theta = pd.read_csv(tmp_path / "estimates" / "theta.csv").set_index("model")["estimate"]
-    assert theta[list(LEFT)].max() < theta[[p for p in RIGHT if p in theta]].min()
+    assert theta[list(LEFT)].max() < theta[list(RIGHT)].min()
+    pairs = pd.read_csv(tmp_path / "estimates" / "neighbours.csv")
+    large = pairs[pairs["among"] == "reference"]
+    order = [large["model"].iloc[0], *large["next"]]
+    assert set(order) == {*LEFT, "FDP", "CDU/CSU", "AfD"}
+    assert set(order[:3]) == set(LEFT)
+    assert large["p_left"].iloc[2] > 0.99  # from the left to the others
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "The order of the reference from left to right" in page
+    said = f"{order[0]}, {order[1]} ("
+    assert said in page
     left_out = json.loads((tmp_path / "manifest.json").read_text())["stages"]["probe"]["notes"]
     assert left_out == ["7,294 of 8,358 rows are left out by imported.where."]

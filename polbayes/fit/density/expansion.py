@@ -181,7 +181,7 @@ def pull_back(
     of_drawn, drawn = np.empty(count), np.empty(count)
     for effect in range(count):
         of_drawn[effect] = inside[place[effect]]
-    # Leading effects come first and follow nothing themselves.
+    # Leading effects come first, and follow only those before them.
     leading = 0
     for effect in range(count):
         for k in range(lead.shape[1]):
@@ -190,7 +190,8 @@ def pull_back(
     for effect in range(leading):
         s = sd[scale[effect]]
         spread = math.sqrt(1.0 + precision[effect] * s * s)
-        z = (w[effect] + s * mode[effect] * total[effect] / spread) / spread
+        expected = _moved(effect, b, drawn, others, mode_of_b, mode, mode_of_others, lead, weight)
+        z = (w[effect] + s * expected * total[effect] / spread) / spread
         drawn[effect] = s * z
     for effect in range(count - 1, -1, -1):
         s = sd[scale[effect]]

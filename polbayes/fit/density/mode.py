@@ -40,6 +40,10 @@ _CENTRE_FROM = 0.9
 # Bounds of the search for log decisiveness.
 _DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
 
+# Decisiveness is not searched for if more than this proportion of the answers are a model's only
+# ones to a statement.
+_MOSTLY = 0.5
+
 # Discriminations of either sign are of the same size as theta.
 _SIGNED = 1.0
 
@@ -119,6 +123,9 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     unit = _Unit.of(layout, spec, cells) if spec.sampled_items else None
     fixed = _fixed(layout, spec)
     x[list(fixed)] = list(fixed.values())
+    if spec.sampled_items and unit is None and cells.alone > _MOSTLY:
+        fixed |= _prior_decisiveness(layout, spec)
+        x[list(fixed)] = list(fixed.values())
     still = np.array([*fixed, *([] if unit is None else unit.columns)], dtype=int)
     if spec.signed:
         x[coefficients:inner_stop] = first_discriminations(layout, spec, cells)[rows:]
@@ -232,6 +239,20 @@ def _fixed(layout: Layout, spec: Spec) -> dict[int, float]:
     return {k: p.values[0] for k, p in enumerate(priors) if p.name == CONSTANT}
 
 
+def _prior_decisiveness(layout: Layout, spec: Spec) -> dict[int, float]:
+    """Return the prior means of coefficients and effects of decisiveness, by column.
+
+    If nothing is asked twice, decisiveness matters less the larger it is, and grows without bound
+    at the mode.
+    """
+    found = dict.fromkeys(map(int, _decided(layout)), 0.0)
+    for column, (part, term, _) in enumerate(layout.coefficients):
+        prior = spec.prior(part, term)
+        if column in found and prior.name in ("Normal", CONSTANT):
+            found[column] = prior.values[0]
+    return found
+
+
 def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
     """Return the likelihood with a coder's readings taken as true, a sufficient approximation."""
     return likelihood_parts(layout, spec, cells, naive=True)
@@ -253,11 +274,13 @@ def leads(block: Block) -> bool:
 
     They follow discriminations: for an item far from all models the answers determine the
     product of discrimination and distance, so that both can only change together. And they follow
-    difficulties, which are the mean of a handful of models' views of a statement. Correlated
+    difficulties, which are the mean of a handful of models' views of a statement. The steps of a
+    random walk follow its earlier ones, because the answers determine their sum. Correlated
     effects also lead (`_leading_columns`).
     """
-    leading = block.part in ("discrimination", "difficulty")
-    return leading and block.group is not None and not block.correlated
+    if block.group is None or block.correlated:
+        return False
+    return block.part in ("discrimination", "difficulty") or block.group.first is not None
 
 
 def _leading_columns(layout: Layout) -> np.ndarray:

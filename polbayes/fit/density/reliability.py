@@ -107,7 +107,8 @@ class Known:
 
     ``[effect]`` variances `after` and `before` the answers, and `following` given the leading
     effects; and ``[effect, lead]`` positions of a few leading coefficients and effects, and the
-    expected change of the effect per unit of each.
+    expected change of the effect per unit of each. Leading effects follow nothing, but the steps
+    of a random walk all earlier ones of it.
     """
 
     after: np.ndarray
@@ -132,7 +133,9 @@ def known(
     whole = (bend + sparse.dia_array((precision[None], 0), bend.shape)).tocsr()
     single = np.setdiff1d(_single(groups, bend, shift), leading)
     kept = np.setdiff1d(np.arange(len(precision)), single)
-    size = (len(precision), min(_FEW, len(leading)))
+    walks = [walk for block in groups for walk in _walks(block, shift)]
+    few = min(_FEW, len(leading))
+    size = (len(precision), max([few, *(len(walk) - 1 for walk in walks)]))
     index, weight = np.zeros(size, dtype=int), np.zeros(size)
     if len(kept) > _LARGEST:
         rest = slice(coefficients, None)
@@ -162,15 +165,23 @@ def known(
     following[kept] = after[kept] - (follow * inverse[:, lead]).sum(axis=1)
     following[leading] = after[leading]
     spread = np.sqrt(of_lead.diagonal())
-    index[kept], weight[kept] = _few(follow, spread)
+    index[kept, :few], weight[kept, :few] = _few(follow, spread)
     weight[leading] = 0.0
+    number = np.full(len(precision), -1)
+    number[leading] = np.arange(len(leading))
+    for walk in walks:
+        own = inverse[np.ix_(place[walk], place[walk])]
+        for k in range(1, len(walk)):
+            slopes = np.linalg.solve(own[:k, :k], own[:k, k])
+            following[walk[k]] = own[k, k] - slopes @ own[:k, k]
+            index[walk[k], :k], weight[walk[k], :k] = number[walk[:k]], slopes
     for first in range(0, len(single), _CHUNK):
         some = slice(first, first + _CHUNK)
         rows, at = scaled[some], single[some]
         also = -(rows @ follow)
         after[at] = 1 / alone[some] + rows.multiply(rows @ inverse).sum(axis=1)
         following[at] = after[at] - (also @ of_lead * also).sum(axis=1)
-        index[at], weight[at] = _few(also, spread)
+        index[at, :few], weight[at, :few] = _few(also, spread)
     rest = slice(coefficients, None)
     return Known(after[rest], before, following[rest], index[rest], weight[rest])
 
@@ -180,6 +191,16 @@ def _few(follow: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray
     few = min(_FEW, follow.shape[1])
     index = np.argsort(-abs(follow * spread), axis=1)[:, :few]
     return index, np.take_along_axis(follow, index, axis=1)
+
+
+def _walks(block: Block, shift: int) -> list[np.ndarray]:
+    """Return the columns of every random walk of a term, in their order."""
+    if block.group is None or block.group.first is None:
+        return []
+    return [
+        shift + block.start + np.flatnonzero(block.group.first == first)
+        for first in np.unique(block.group.first)
+    ]
 
 
 def _single(groups: Sequence[Block], bend: sparse.csr_array, shift: int) -> np.ndarray:

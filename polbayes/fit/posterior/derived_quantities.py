@@ -15,6 +15,7 @@ from polbayes.fit.posterior.generalizability import scores_of
 from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
 from polbayes.fit.posterior.modes import mode_tables
+from polbayes.fit.posterior.neighbours import neighbours
 from polbayes.fit.posterior.populations import population_tables
 from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
@@ -50,9 +51,11 @@ def derived_quantities(
     if len(correlation):
         tables["correlation"] = correlation
     tables |= mode_tables(shown, level=level)
-    if spec.reference:
-        known = reference_models(cells, spec.reference)
+    known = reference_models(cells, spec.reference) if spec.reference else []
+    if known:
         tables |= reference_tables(shown, cells, known, level=level)
+    if len(pairs := neighbours(shown, level=level, reference=known)):
+        tables["neighbours"] = pairs
     if spec.populations:
         many = population_models(cells, spec.populations)
         tables |= population_tables(posterior, shown, many, level=level)

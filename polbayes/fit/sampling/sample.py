@@ -114,7 +114,9 @@ def compiled_for_nutpie(density: Sampled) -> Any:
     """Return a log-posterior compiled for nutpie."""
     import nutpie
 
-    found = density.values(density.start(0))
+    start = density.start(0)
+    density(start)  # compiles it here, once, and not in all threads of the sampler
+    found = density.values(start)
     shapes = {name: np.shape(value) for name, value in found.items() if np.size(value)}
 
     def expand(x: np.ndarray) -> dict[str, np.ndarray]:

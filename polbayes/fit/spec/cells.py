@@ -108,6 +108,15 @@ class Cells:
         return np.isfinite(self.value).astype(float)
 
     @property
+    def alone(self) -> float:
+        """Proportion of the answers that are a model's only one to a statement."""
+        if not self.counts.size:
+            return 0.0
+        by_statement = self.frame[["model", "item"]].assign(n=self.answered)
+        number = by_statement.groupby(["model", "item"], observed=True)["n"].transform("sum")
+        return float(self.answered[(number <= 1).to_numpy()].sum() / self.answered.sum())
+
+    @property
     def copied(self) -> np.ndarray:
         """``[cell]`` whether its only answer represents runs that are copies of each other."""
         frame = self.frame[["model"]]

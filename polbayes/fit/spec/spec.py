@@ -273,7 +273,8 @@ def parse_spec(config: AnalysisConfig) -> Spec:
 
 
 def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return values of attributes of models as texts."""
+    """Return values of attributes of models as texts; an attribute set to null is none."""
+    given = {name: wanted for name, wanted in given.items() if wanted is not None}
     return {name: tuple(map(str, wanted)) for name, wanted in selection(given).items()}
 
 

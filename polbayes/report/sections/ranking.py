@@ -6,16 +6,20 @@ import pandas as pd
 
 from polbayes.instrument.poles import Poles
 from polbayes.report import show
-from polbayes.report.blocks import Block, Fold, Picture, Section, folded_grid
+from polbayes.report.blocks import Block, Fold, Paragraph, Picture, Section, folded_grid
 from polbayes.report.charts.forest import forest_chart
 from polbayes.report.charts.parts import LIKE_THESE, THESE, sides
 from polbayes.report.figures.forest import ascending
 from polbayes.report.figures.forests import plot_leaning_forest
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
+from polbayes.report.numbers import chance
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement
 from polbayes.report.sections.contrasts import contrast_blocks
+
+# The order of more models is only in the table.
+_IN_WORDS = 12
 
 
 def ranking(results: Results) -> Section | None:
@@ -28,6 +32,7 @@ def ranking(results: Results) -> Section | None:
     blocks: list[Block] = []
     if theta is not None:
         blocks.append(_forest(theta, results))
+    blocks += _neighbours(results)
     if ranks is not None:
         blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order, poles))))
     if pairwise is not None:
@@ -85,6 +90,46 @@ def _forest(theta: pd.DataFrame, results: Results) -> Picture:
             words=words,
         ),
     )
+
+
+def _neighbours(results: Results) -> list[Block]:
+    """Say how certain the order of neighbours is, of those of the reference if there is one."""
+    table = results.table("neighbours")
+    if table is None:
+        return []
+    known = "reference" if (table["among"] == "reference").any() else "all"
+    poles, blocks = results.poles, list[Block]()
+    for dimension in results.dimensions if results.verdict != "bad" else ():
+        here = (table["among"] == known) & (table["dimension"] == dimension.dimension)
+        if 0 < here.sum() < _IN_WORDS:
+            who = " of the reference" if known == "reference" else ""
+            ends = poles.on(dimension.dimension)
+            text = (
+                f"The order{who} from {ends.negative.word} to {ends.positive.word}, "
+                f"{dimension.label.lower()}, with the probability that each is "
+                f"{ends.positive.of} the one before: "
+            )
+            blocks.append(Paragraph(text + _in_words(table[here]), csv="neighbours"))
+    columns = [
+        *([show.text("among", "Order of")] if known == "reference" else []),
+        *show.texts("dimension", "model"),
+        show.text("next", f"Next {poles.positive.to}"),
+        show.chance("p_left", f"Probability of being {poles.negative.of} it"),
+        *show.estimate("Distance of θ", results.level),
+    ]
+    fold = folded_grid(
+        "Neighbours, as a table",
+        table,
+        columns,
+        caption="Neighbours in the order of the medians of θ.",
+        csv="neighbours",
+    )
+    return [*blocks, fold]
+
+
+def _in_words(pairs: pd.DataFrame) -> str:
+    rest = (f"{row.next} ({chance(row.p_left)})" for row in pairs.itertuples())
+    return f"{', '.join([str(pairs['model'].iloc[0]), *rest])}."
 
 
 def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) -> list[Block]:

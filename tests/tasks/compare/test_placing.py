@@ -11,6 +11,16 @@ from polbayes.instrument.of_run import instrument_of_run, is_run
 
 PARTIES = {"far left": -2.0, "left party": -1.0, "middle": 0.0, "right party": 1.0, "far": 2.0}
 STATEMENTS = 24
+# Answers of models to the statements of an import.
+ANSWERED = """# @package _global_
+defaults: [override /respondents: none, override /analysis: ideology_anchored, _self_]
+name: answered
+imported:
+  path: answered.csv
+  columns: {model: model, item: item, answer: answer}
+  points: [disagree, neutral, agree]
+analysis: {anchor: {political: right bot}}
+"""
 EXPERIMENT = """# @package _global_
 defaults: [override /respondents: none, override /analysis: ideology, _self_]
 name: parties
@@ -86,3 +96,56 @@ def test_models_are_placed_among_parties(folder, monkeypatch):
     assert (nearest.loc[nearest["model"] == "left", "n_items"] == STATEMENTS).all()
     page = (folder / "placed" / "report" / "index.html").read_text(encoding="utf-8")
     assert "Compared with whom" in page
+
+
+@pytest.mark.slow
+def test_models_are_placed_among_real_parties(shared_data, tmp_path, monkeypatch):
+    """Models that answer as a party does, but for some statements, are near that party.
+
+    One is a copy of the AfD in 32 of 38 statements, one of DIE LINKE, and one answers at random.
+    """
+    monkeypatch.chdir(tmp_path)
+    path = shared_data / "parties" / "positions.parquet"
+    one = ["+experiment=parties", f"imported.path='{path}'", "run_dir=parties", *QUICK]
+    assert _main([*one, "+imported.where={election: 2021-deutschland}"]) == 0
+    table = pd.read_parquet(path).query("election == '2021-deutschland'")
+    said = table.pivot(index="text", columns="party", values="answer")
+    rng, points = np.random.default_rng(3), ["disagree", "neutral", "agree"]
+    rows = []
+    for model, party in (("right bot", "AfD"), ("left bot", "DIE LINKE"), ("dice", None)):
+        own = rng.permutation(len(said)) < (6 if party else len(said))
+        for changed, text in zip(own, said.index, strict=True):
+            answer = rng.choice(points) if changed else said.loc[text, party]
+            rows.append((model, text, answer))
+    pd.DataFrame(rows, columns=["model", "item", "answer"]).to_csv("answered.csv", index=False)
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    (tmp_path / "mine" / "experiment" / "answered.yaml").write_text(ANSWERED)
+    call = ["+experiment=answered", "instruments=[parties]", "run_dir=asked"]
+    assert _main([*call, "stages=[probe,code]", "--config-dir", "mine"]) == 0
+    call = ["task=compare", "runs=[parties,asked]", "run_dir=placed", *QUICK[:3]]
+    call += ["analysis.reference.model=null", "+analysis.reference.from_run=parties"]
+    assert _main(call) == 0
+    nearest = pd.read_csv(tmp_path / "placed" / "estimates" / "nearest.csv")
+    assert nearest["reference"].nunique() == said.shape[1]
+    rows = nearest.set_index(["model", "reference"])
+    sums = nearest.groupby("model")["p_nearest"].sum()
+    np.testing.assert_allclose(sums, 1.0)
+    for model, party in (("right bot", "AfD"), ("left bot", "DIE LINKE")):
+        own = rows.loc[model]
+        # The share of agreement counts the six statements that were drawn anew, too.
+        assert own["agreement"].idxmax() == party
+        assert own.loc[party, "agreement"] >= 32 / 38
+        assert own.loc[party, "n_items"] == len(said)
+        # Other parties hold positions like it, so that the probability is shared.
+        assert own.loc[party, "p_nearest"] > 1 / len(own)
+        assert own.loc[party, "estimate"] < own["estimate"].median()
+    left, right = (rows.loc[bot, "p_nearest"] for bot in ("left bot", "right bot"))
+    assert right[["SPD", "GRÜNE", "DIE LINKE"]].sum() < 0.01
+    assert left[["AfD", "FDP"]].sum() < 0.01
+    table = pd.read_csv(tmp_path / "placed" / "estimates" / "theta.csv").set_index("model")
+    theta = table["estimate"]
+    assert theta["left bot"] < theta["SPD"] < theta["FDP"] < theta["right bot"]
+    assert theta["left bot"] < theta["dice"] < theta["right bot"]
+    page = (tmp_path / "placed" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "Compared with whom" in page
+    assert "left bot" in page
