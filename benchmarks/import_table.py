@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _table(answers: int) -> pd.DataFrame:
-    """Make ratings of models that differ in leaning, each of them with noise of its own."""
+    """Make ratings of models that differ in leaning, agreement, prefixes, prompts and noise."""
     rng = np.random.default_rng(7)
     items = [item.item for item in load_instrument("pct").items]
     if answers >= LARGE:
@@ -59,7 +59,15 @@ def _table(answers: int) -> pd.DataFrame:
     pair, item, run = np.indices((len(pairs), len(items), runs)).reshape(3, -1)
     model, prefix = np.array(pairs).T[:, pair]
     leaning, quirk = rng.normal(size=20), rng.normal(size=(20, len(items)))
-    eta = leaning[model] + quirk[model, item] + rng.normal(size=model.size)
+    agreeing, sharp = rng.normal(0, 0.4, size=20), np.exp(rng.normal(0.7, 0.5, size=20))
+    moved, steered = rng.normal(0, 0.3, size=(2, 20, 5))
+    prompt = rng.normal(0, 0.4, size=(20, len(items), 5))
+    keying = np.array([item.direction for item in load_instrument("pct").items], dtype=float)
+    believed = leaning[model] + quirk[model, item] + steered[model, prefix]
+    eta = agreeing[model] + moved[model, prefix] + prompt[model, item, prefix]
+    eta += (
+        np.where(keying[item] < 0, -1, 1) * believed + rng.logistic(size=model.size) / sharp[model]
+    )
     return pd.DataFrame(
         {
             "model": np.array([f"model-{m:02d}" for m in range(20)], dtype=object)[model],

@@ -7,10 +7,12 @@ import pytest
 
 from polbayes.cli import _main
 from polbayes.config.compose import compose
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import parse_spec
+from polbayes.fit.spec.terms import bind
 
 ONE_WORDING = tuple(
     (name, dimension, side, ("original",))
@@ -40,6 +42,10 @@ def terms(spec):
     return {
         part: ({formula.common}, *map(str, formula.groups)) for part, formula in spec.parts.items()
     }
+
+
+def groups(spec):
+    return {part: {str(g) for g in formula.groups} for part, formula in spec.parts.items()}
 
 
 def test_nothing_is_left_out_of_a_full_design(coded):
@@ -84,6 +90,49 @@ def test_what_one_level_cannot_tell_is_left_out(coded, design, gone):
     assert after <= before
     said = {re.fullmatch(r"analysis\.parts\.(\w+) is without (.+?): .*", n).groups() for n in notes}
     assert said == gone
+
+
+def asked_once(coded, model, **design):
+    """Answers of three models, of which one was asked under the first prefix only."""
+    data = answers(coded, models=("m1", "m2", "m3"), **design)
+    unasked = (data["model"] == model) & (data["prefix"] != data["prefix"][0])
+    return data.assign(status=data["status"].where(~unasked, np.int8(NOT_ASKED)))
+
+
+def test_a_model_with_a_single_prefix_does_not_take_prefixes_from_others(coded):
+    """What it does not tell about its prompts is taken from the other models."""
+    spec = shipped("ideology")
+    less, notes = reduced(spec, gather_cells(asked_once(coded, "m2"), spec))
+    before, after = groups(spec), groups(less)
+    assert before["steer"] - after["steer"] == {"(1 | gr(model:prefix, by = model))"}
+    assert after["steer"] - before["steer"] == {"(1 | model:prefix)"}
+    assert after["acquiescence"] - before["acquiescence"] == {"(1 | model:prefix)"}
+    assert after["wording"] - before["wording"] == {"(1 | model:item:variant:prefix)"}
+    assert before["wording"] - after["wording"] == {
+        "(1 | gr(model:item:variant:prefix, by = model))"
+    }
+    assert {part for part in before if before[part] != after[part]} == {
+        "steer",
+        "acquiescence",
+        "wording",
+    }
+    assert len(notes) == 3
+    assert all("one standard deviation" in note and "m2 do not tell" in note for note in notes)
+    bind(less, gather_cells(asked_once(coded, "m2"), less))
+
+
+def test_a_single_prefix_is_as_with_one_wording_each(coded):
+    """Without the pooled spread, those of its prompts and of its views could be exchanged."""
+    spec = shipped("ideology")
+    data = asked_once(coded, "m2", items=ONE_WORDING)
+    after = groups(reduced(spec, gather_cells(data, spec))[0])
+    assert after["wording"] == {"(1 | model:item:variant:prefix)"}
+
+
+def test_a_spec_of_ones_own_keeps_its_standard_deviations(coded):
+    spec = shipped("ideology", unidentified="refuse")
+    with pytest.raises(UserError, match="there is only one"):
+        reduced(spec, gather_cells(asked_once(coded, "m2"), spec))
 
 
 def test_a_spec_of_ones_own_is_refused(coded):

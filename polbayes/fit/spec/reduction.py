@@ -1,15 +1,23 @@
 """Reduction of a spec to the terms that the data identify."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.cells import Cells, levels
+from polbayes.fit.spec.centring import refines
 from polbayes.fit.spec.formula import Formula, GroupTerm
 from polbayes.fit.spec.spec import Spec, without_part
 from polbayes.fit.spec.terms import UnidentifiedError, bind
 
+# As many models are named in a note.
+_NAMED = 3
+
 
 def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
     """Drop the terms that the data cannot identify, if the spec allows it.
+
+    A term with a standard deviation for every model gets one for all of them if the data of some
+    models, such as those asked with a single prefix, say nothing about theirs.
 
     Parameters
     ----------
@@ -21,7 +29,7 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
     Returns
     -------
     tuple
-        The spec that can be bound to the cells, and a sentence for each dropped term.
+        The spec that can be bound to the cells, and a sentence for each changed or dropped term.
 
     Raises
     ------
@@ -29,6 +37,7 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
         If the remaining terms are not identified, or a term is not and ``analysis.unidentified`` is
         ``refuse``.
     """
+    spec, pooled = _pooled(spec, cells) if spec.drops else (spec, {})
     notes: list[str] = []
     while True:
         try:
@@ -40,7 +49,61 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
             notes.append(f"analysis.parts.{error.part} is without {error.term}: {error.why}.")
             spec = less
         else:
-            return spec, tuple(notes)
+            kept = {(part, term) for part, formula in spec.parts.items() for term in formula.groups}
+            return spec, (*(note for at, note in pooled.items() if at in kept), *notes)
+
+
+def _pooled(spec: Spec, cells: Cells) -> tuple[Spec, dict[tuple[str, GroupTerm], str]]:
+    """Give terms one standard deviation for all levels of ``by`` if some levels do not tell theirs.
+
+    Returns the spec, and a note for each term that is changed. If no level tells, the term is left
+    as it is.
+    """
+    notes: dict[tuple[str, GroupTerm], str] = {}
+    for part, formula in spec.parts.items():
+        for term in formula.groups:
+            if term.by is None or spec.position(part) not in ("asked", "believed"):
+                continue
+            silent, of = _silent(spec, cells, part, term)
+            if not 0 < len(silent) < of:
+                continue
+            one = replace(term, by=None)
+            groups = tuple(one if g == term else g for g in spec.parts[part].groups)
+            spec = _with_groups(spec, part, groups)
+            named = ", ".join(silent[:_NAMED])
+            more = f" and {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
+            notes[part, one] = (
+                f"analysis.parts.{part}: {term} has one standard deviation for every {term.by} "
+                f"together, because the answers of {named}{more} do not tell it apart from another "
+                "term."
+            )
+    return spec, notes
+
+
+def _silent(spec: Spec, cells: Cells, part: str, term: GroupTerm) -> tuple[list[str], int]:
+    """Find levels of ``by`` in which a term equals a coarser one; also return their number."""
+    frame = cells.frame
+    assert term.by is not None
+    by, names = levels(frame, [term.by])
+    side = (frame["keying"].to_numpy() > 0).astype(int)
+    fine = levels(frame, term.factors)[0]
+    coarser = [
+        (levels(frame, other.factors)[0], spec.position(name) == spec.position(part))
+        for name, formula in spec.parts.items()
+        if spec.position(name) in ("asked", "believed", "multiplied")
+        for other in formula.groups
+        if {term.by} <= set(other.factors) < set(term.factors)
+    ]
+    silent = [
+        str(name)
+        for k, name in enumerate(names[term.by])
+        if any(
+            refines(coarse[by == k], fine[by == k])
+            and (same or refines(fine[by == k], side[by == k]))
+            for coarse, same in coarser
+        )
+    ]
+    return silent, len(names)
 
 
 def _without(spec: Spec, part: str, term: GroupTerm) -> Spec | None:
@@ -48,10 +111,14 @@ def _without(spec: Spec, part: str, term: GroupTerm) -> Spec | None:
     formula = spec.parts[part]
     groups = tuple(g for g in formula.groups if g != term)
     if groups or formula.common != "0":
-        text = " + ".join([*([formula.common] if formula.common != "0" else []), *map(str, groups)])
-        return replace(
-            spec, parts={**spec.parts, part: Formula(f"~ {text}", formula.common, groups)}
-        )
+        return _with_groups(spec, part, groups)
     if part in ("theta", "quirk"):
         return None
     return without_part(spec, part)
+
+
+def _with_groups(spec: Spec, part: str, groups: Sequence[GroupTerm]) -> Spec:
+    """Return a spec with these group-specific terms in a part."""
+    common = spec.parts[part].common
+    text = " + ".join([*([common] if common != "0" else []), *map(str, groups)])
+    return replace(spec, parts={**spec.parts, part: Formula(f"~ {text}", common, tuple(groups))})

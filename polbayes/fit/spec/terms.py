@@ -193,11 +193,13 @@ def _bind_group(
         within = mean_is_common(matrix, matrix if free else own, index=index)
     if spec.sampled_items and _of_the_domain(part, term, len(table) == len(cells.every.frame)):
         within = None  # the mean over the statements asked is no mean of the domain
-    sizes = _levels_within(index, within)
-    if sizes.min() < 2:
-        raise _too_few(part, term, table, within is not None)
-    if spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term):
+    sampled = spec.sampled_items and not spec.fixed_prefixes and _of_prefixes(term)
+    if sampled and not term.by:
         within = None  # nor is the mean over the prefixes asked that of all prefixes
+    if _levels_within(index, within).min() < 2:
+        raise _too_few(part, term, table, within is not None)
+    if sampled:
+        within = None  # but each standard deviation needs several prefixes
     if term.heavy:
         within = None  # conditioned on their sum, t variables no longer have a t distribution
     scale_of = np.zeros(len(table), dtype=int)
