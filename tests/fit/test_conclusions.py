@@ -55,7 +55,9 @@ def test_all_tables_of_a_full_spec(coded, bound, full_parts):
         "variance_shares",
         "reliability",
         "d_study",
+        "neighbours",
     }
+    assert len(tables["neighbours"]) == 3 * 2  # pairs, on both dimensions and in total
     assert tables["correlation"]["of"].tolist() == ["population", "models"]
     assert len(tables["prefix_contrasts"]) == 3 * 2
     reliability = tables["reliability"]

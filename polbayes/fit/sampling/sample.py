@@ -114,9 +114,7 @@ def compiled_for_nutpie(density: Sampled) -> Any:
     """Return a log-posterior compiled for nutpie."""
     import nutpie
 
-    start = density.start(0)
-    density(start)  # compiles it here, once, and not in all threads of the sampler
-    found = density.values(start)
+    found = density.values(density.start(0))
     shapes = {name: np.shape(value) for name, value in found.items() if np.size(value)}
 
     def expand(x: np.ndarray) -> dict[str, np.ndarray]:
