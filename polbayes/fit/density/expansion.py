@@ -178,7 +178,7 @@ def pull_back(
         for column in range(matrix.shape[1]):
             of_b[column] += matrix[row, column] * inside[row]
     count, density = w.shape[0], of_logp.item()
-    # Effects that lead nothing are read with a weight of 0, which a number never set would not stand.
+    # Numbers of effects that come later are read with a weight of 0, so they must be finite.
     of_drawn, drawn = np.empty(count), np.zeros(count)
     for effect in range(count):
         of_drawn[effect] = inside[place[effect]]
