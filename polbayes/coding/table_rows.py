@@ -250,10 +250,11 @@ def _check_labels(rows: TableRows) -> None:
 def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
     """Assign numbers to the answers of a cell in the order of the table."""
     numbers = frame.groupby([d for d in CELL_DIMS if d != "run"], sort=False).cumcount() + 1
-    notes.append(
-        "Repetitions were numbered in the order of the table (imported.constants.run=count): "
-        f"up to {numbers.max():,} of one question."
-    )
+    if numbers.max() > 1:
+        notes.append(
+            "Repetitions were numbered in the order of the table (imported.constants.run=count): "
+            f"up to {numbers.max():,} of one question."
+        )
     return numbers.astype(str)
 
 

@@ -115,7 +115,7 @@ def test_large_parties_are_in_the_order_that_nobody_disputes(shared_data, tmp_pa
         f"run_dir={tmp_path}",
         "sampler.chains=2",
     ]
-    draws = ["sampler.tune=300", "sampler.draws=300", "measures.bootstrap=100"]
+    draws = ["sampler.tune=400", "sampler.draws=1000", "measures.bootstrap=100"]
     assert _main(overrides("parties", shared_data, *one, *draws)) == 0
     theta = pd.read_csv(tmp_path / "estimates" / "theta.csv").set_index("model")["estimate"]
     assert theta[list(LEFT)].max() < theta[list(RIGHT)].min()
