@@ -123,17 +123,14 @@ def explain_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, answered: bool
         from polbayes.fit.spec.equation import equation, prior_lines
         from polbayes.fit.spec.reduction import reduced
         from polbayes.fit.spec.terms import bind
-        from polbayes.instrument.dimensions import dimensions_of
-        from polbayes.instrument.poles import poles_of
+        from polbayes.instrument.poles import poles_in
 
         plain = without_errors(spec)
         cells = gather_cells(data, plain)
         plain, notes = reduced(plain, cells)
         spec = replace(spec, parts=plain.parts)
         parts = bind(plain, cells)
-        text = equation(spec, parts, poles_of(dimensions_of(data))) + "".join(
-            f"\n{note}" for note in notes
-        )
+        text = equation(spec, parts, poles_in(data)) + "".join(f"\n{note}" for note in notes)
         priors = prior_lines(spec, parts)
     return "\n".join([text, "", "priors", *priors])
 
@@ -149,16 +146,13 @@ def prior_analysis(spec: Spec | MixedSpec, data: xr.Dataset, *, level: float, se
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.reduction import reduced
     from polbayes.fit.spec.terms import bind
-    from polbayes.instrument.dimensions import dimensions_of
-    from polbayes.instrument.poles import poles_of
+    from polbayes.instrument.poles import poles_in
 
     spec = without_errors(spec)
     cells = gather_cells(data, spec)
     spec = reduced(spec, cells)[0]
     built = build(spec, cells, bind(spec, cells))
-    return prior_text(
-        prior_predictive(built, level=level, seed=seed, poles=poles_of(dimensions_of(data)))
-    )
+    return prior_text(prior_predictive(built, level=level, seed=seed, poles=poles_in(data)))
 
 
 def fit_analysis(
@@ -216,8 +210,7 @@ def fit_analysis(
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.equation import equation, prior_lines
     from polbayes.fit.spec.reduction import reduced
-    from polbayes.instrument.dimensions import dimensions_of
-    from polbayes.instrument.poles import poles_of
+    from polbayes.instrument.poles import poles_in
 
     cells = gather_cells(data, spec)
     spec, left_out = reduced(spec, cells)
@@ -255,7 +248,7 @@ def fit_analysis(
         tables=tables | checks,
         diagnosis=diagnose(result.posterior, result.sample_stats),
         notes=(*cells.notes, *left_out, *sampling_notes(checks["loo"])),
-        equation=equation(spec, result.parts, poles_of(dimensions_of(data))),
+        equation=equation(spec, result.parts, poles_in(data)),
         priors=tuple(prior_lines(spec, result.parts)),
         from_cache=result.from_cache,
         groups=arviz_groups(result.built, result.drawn, loos[0], seed=seed),

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from polbayes.instrument.dimensions import Dimension
+from polbayes.instrument.dimensions import Dimension, dimensions_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ def poles_of(dimensions: Iterable[Dimension]) -> Poles:
     first, *others = own.values()
     shared = replace(first, label="")
     return replace(_SIGNS if any(other != first for other in others) else shared, own=own)
+
+
+def poles_in(data: "xr.Dataset") -> Poles:
+    """Return the words for the ends of the dimensions that a response dataset declares."""
+    return poles_of(dimensions_of(data))
 
 
 def _of_one(one: Dimension) -> Poles:

@@ -14,8 +14,7 @@ import xarray as xr
 
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
-from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.poles import Poles, poles_of
+from polbayes.instrument.poles import Poles, poles_in
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL
@@ -119,7 +118,7 @@ def count_answers(
         valid=np.moveaxis(np.array(valid), (0, 1), (2, 3)),
         excluded=np.moveaxis(np.array(excluded), 0, 2),
         what=side_of,
-        poles=poles_of(dimensions_of(data)),
+        poles=poles_in(data),
     )
 
 

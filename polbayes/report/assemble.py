@@ -11,8 +11,7 @@ import xarray as xr
 from polbayes.config.schema import RunConfig
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
-from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.poles import poles_of
+from polbayes.instrument.poles import poles_in
 from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
 
@@ -84,7 +83,7 @@ def assemble(
             folder,
             config.coding.coders,
             modelled=config.analysis.misclassification is not None,
-            poles=poles_of(dimensions_of(responses)),
+            poles=poles_in(responses),
         ),
         duration=took(stages),
         study=config.report.study or "",
