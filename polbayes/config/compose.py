@@ -277,9 +277,7 @@ def _check_lists(section: Any, where: str = "") -> None:
 def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> UserError:
     """Turn an error of Hydra or OmegaConf into one sentence."""
     text = str(error)
-    found = re.search(
-        r"(?:Could not find|Unable to find or open|In '[^']*': Could not find) '([^']+)'", text
-    )
+    found = re.search(r"(?:Could not (?:find|load)|Unable to find or open) '([^']+)'", text)
     if found and "/" in found[1]:
         group, name = found[1].rsplit("/", 1)
         places = (folder("conf"), own) if own else (folder("conf"),)
@@ -306,6 +304,8 @@ def _wrong_value(error: Exception, key: str, shown: str) -> str:
         return f"{key}: must be a list, e.g. {key}=[...] (given: {shown})."
     found = re.search(r"\w+ is not a subclass of \w+Config\. value: (.*)", text)
     if found:
+        named = re.search(rf"(?:^| )\+*([^ =]+)={re.escape(found[1])}(?: |$)", shown)
+        place = f"{named[1]}: " if named else place
         return f"{place}'{found[1]}' stands where keys with values are expected (given: {shown})."
     found = re.match(r"(?:Lexer|Parser)?\w*Exception: ([^=\s]+)=(.+)", text)
     found = found or re.match(r"Error parsing override '\+*([^=']+)=(.*)'$", _first_line(error))

@@ -152,6 +152,14 @@ def test_a_folder_of_ones_own_configs(tmp_path):
             [WVS, "elicitation=forced"],
             "unknown elicitation 'forced'; did you mean 'forced_choice'?",
         ),
+        (
+            ["+experiment=even_handedness", "judges=[embeded]"],
+            "unknown judges 'embeded'; did you mean 'embedded'?",
+        ),
+        (
+            [WVS, "prefixes=baseline"],
+            "prefixes: 'baseline' stands where keys with values are expected",
+        ),
         ([WVS, "stages=[fitt]"], "stages: unknown stage 'fitt'; did you mean 'fit'?"),
         ([WVS, "stages=[]"], "stages: the list is empty; name some of probe, code, measure, fit"),
         ([WVS, "task=explian"], "task: unknown task 'explian'; did you mean 'explain'?"),
