@@ -55,7 +55,7 @@ class Judge:
     # Added to the value listed first and taken from the one listed last, in proportion between.
     place: float = 0.0
     number: float = 0.0  # added to the number written, whichever end of the scale is the strong one
-    noise: float = 0.0  # standard deviation of what hangs on the text alone
+    noise: float = 0.0  # standard deviation of what depends on the text alone
     commitment_severity: float = 0.0
     slips: float = 0.0  # share of answers that are broken off or out of range
 

@@ -22,14 +22,14 @@ def test_a_conclusion_that_hangs_on_the_prior_is_named(make_results):
             ("lean", "one", "economic", 0.01, 0.2, ""),
         ],
     )
-    assert sentence.startswith("The position on statements like these of one hangs on the prior.")
+    assert sentence.startswith("The position on statements like these of one depends on the prior.")
     assert "the prior decides" in sentence
 
 
 @pytest.mark.parametrize(
     ("diagnoses", "says"),
     [
-        (("conflict", "conflict"), "of every model hangs on the prior.  The answers count as well"),
+        (("conflict", "conflict"), "of every model depends on the prior.  The answers count"),
         (("conflict", "prior"), "For some the answers say little"),
     ],
 )
@@ -43,7 +43,7 @@ def test_prior_and_answers_may_pull_in_different_directions(make_results, diagno
 
 def test_no_sensitivity_is_said_too(make_results):
     rows = [("theta", "one", "economic", 0.01, 0.3, "")]
-    assert told(make_results, rows)[0].startswith("No estimate hangs on the priors.")
+    assert told(make_results, rows)[0].startswith("No estimate depends on the priors.")
 
 
 def test_without_the_table_there_is_no_section(make_results):

@@ -42,7 +42,7 @@ _READING_LINKED = (
     "that joint analysis."
 )
 _READING_APART = (
-    "This report puts several runs beside each other that were finished before. They share too "
+    "This report compares several finished runs. They share too "
     "little for one scale, so every number is of its own run, and positions of different runs "
     "must not be compared as if 0 were the same place in all of them."
 )

@@ -47,7 +47,7 @@ def priors(results: Results) -> Section | None:
         csv="prior_sensitivity",
     )
     blocks = (Bullets(tuple(_sentences(table))), Fold("Sensitivities as a table", (layout,)))
-    return Section("priors", "Do the conclusions hang on the priors?", reading, blocks)
+    return Section("priors", "Do the conclusions depend on the priors?", reading, blocks)
 
 
 def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -67,9 +67,9 @@ def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
             why = "For some the answers say little about it; for others they pull elsewhere."
         else:
             why = "The answers count as well, but another prior would give another estimate."
-        found.append((f"The {name} of {told} hangs on the prior. ", why))
+        found.append((f"The {name} of {told} depends on the prior. ", why))
     if not found:
-        return [("No estimate hangs on the priors. ", "All sensitivities are below 0.05.")]
+        return [("No estimate depends on the priors. ", "All sensitivities are below 0.05.")]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The model of verdicts and ratings: ordinal outcomes, with the judges' effects beside the models'.
+"""The model of verdicts and ratings: ordinal outcomes, with effects of judges and of models.
 
 The verdict of judge j on a pair q of model m, dimension d, topic t and template k is right, equal
 or left as a logistic variable with the location::
