@@ -57,18 +57,18 @@ class Server:
         self._api = api
         self._elicitation = elicitation
         self._client = open_client(api, key)
-        self._messages = None
-        if api.protocol == "anthropic":
-            from polbayes.respondents.chat_api.anthropic import Messages
+        self._native = None
+        if api.protocol != "openai":
+            from polbayes.respondents.chat_api.native import NativeServer
 
-            self._messages = Messages(api, key)
+            self._native = NativeServer(info, api, key)
         self._jitter = random.Random()
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-        if self._messages is not None:
-            await self._messages.close()
+        if self._native is not None:
+            await self._native.close()
 
     def most(self, question: Question) -> tuple[int, int]:
         """Return the maximum number of tokens of a question and its answer."""
@@ -155,13 +155,10 @@ class Server:
 
     async def _sent(self, body: Mapping[str, Any]) -> str:
         """Send a request, and return its reply in the protocol of chats."""
-        if self._messages is None:
+        if self._native is None:
             raw = await self._client.chat.completions.with_raw_response.create(**body)
             return str(raw.text)
-        from polbayes.respondents.chat_api.anthropic import completion_of, message_of
-
-        found = await self._messages.ask("POST", "messages", message_of(body))
-        return json.dumps(completion_of(found))
+        return json.dumps(await self._native.complete(body))
 
     def _wait(self, seconds: float) -> None:
         if seconds > _WORTH_SAYING and seconds > self.pace.delay() + 1:

@@ -116,13 +116,15 @@ def test_what_cannot_be_compared_is_one_sentence(prior_only, tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:.*Degrees of freedom")
 def test_a_planted_move_is_found(tmp_path):
     topics = "pairs.topics=[unions,prisons,drugs,housing,pensions,asylum]"
-    more = (topics, "sampler.chains=2", "sampler.tune=500", "sampler.draws=500")
+    templates = "pairs.templates=[essay,story,speech]"
+    more = (topics, templates, "sampler.chains=2", "sampler.tune=500", "sampler.draws=500")
     folders = [made(tmp_path / name, name, *more) for name in ("left_helper", "right_helper")]
     assert compared(folders, tmp_path / "both") == 0
     table = pd.read_csv(tmp_path / "both" / "differences.csv")
     table = table.set_index(["quantity", "dimension"])
     row = table.loc["favour", "all"]
-    assert row["decision"] == "right"
+    assert row["lower"] > 0
+    assert row["p_right_of_rope"] > 0.9
     own = pd.read_csv(tmp_path / "both" / "comparison.csv").set_index(
         ["run", "quantity", "dimension"]
     )["estimate"]
