@@ -116,7 +116,7 @@ def completion_of(generated: Any) -> dict[str, Any]:
 def _choice(candidate: Mapping[str, Any]) -> dict[str, Any]:
     parts = _objects(_object(candidate.get("content")).get("parts"))
     thoughts = [str(one.get("text") or "") for one in parts if one.get("thought")]
-    reason = candidate.get("finishReason")
+    reason: Any = candidate.get("finishReason")
     return {
         "message": {
             "content": [{"text": one.get("text")} for one in parts if not one.get("thought")],

@@ -52,8 +52,8 @@ def paired_comparison(
             continue
         own = _estimates(run.posterior, level)
         own.insert(0, "run", run.label)
-        names = [pooled.aligned.models[run.label, str(model)] for model in own["model"]]
-        own.insert(0, "respondent", names)
+        respondents = [pooled.aligned.models[run.label, str(model)] for model in own["model"]]
+        own.insert(0, "respondent", respondents)
         pieces.append(own)
     if not pieces:
         return pd.DataFrame()

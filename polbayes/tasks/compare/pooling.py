@@ -71,7 +71,7 @@ def pool(runs: Sequence[FinishedRun], verdicts: Mapping[str, xr.Dataset]) -> Poo
                 )
         labels = {dim: part[dim].values for dim in CELL_DIMS}
         names = np.array([judges[run.label][str(j)] for j in own["judge"].values], dtype=object)
-        named[run.label] = own.reset_coords(drop=True).assign_coords(judge=names, **labels)
+        named[run.label] = own.reset_coords(drop=True).assign_coords({"judge": names, **labels})
     joined = _joined(list(named.values()), aligned.data)
     of_items = [name for name in ("topic", "section", "dimension") if name in aligned.data.coords]
     about = [*of_items, "keying", "statement", "family", "checkpoint"]
@@ -131,8 +131,9 @@ def _joined(parts: Sequence[xr.Dataset], data: xr.Dataset) -> xr.Dataset:
     for other in others:
         found = {}
         for name, status in _JUDGED.items():
-            found[name] = xr.where(whole[status] != _NOTHING, whole[name], other[name])
-            found[name] = found[name].transpose(*whole[name].dims).assign_attrs(whole[name].attrs)
+            own = whole[name]
+            chosen: xr.DataArray = xr.where(whole[status] != _NOTHING, own, other[name])
+            found[name] = chosen.transpose(*own.dims).assign_attrs(own.attrs)
         found["words"] = whole["words"].fillna(other["words"])
         found["self_judged"] = np.maximum(whole["self_judged"], other["self_judged"])
         found["outcomes"] = whole["outcomes"] + other["outcomes"]

@@ -175,7 +175,7 @@ def _labels(
 
 
 def _keying(texts: Sequence[str], rows: np.ndarray, path: Path, poles: Poles) -> np.ndarray:
-    words = {}
+    words: dict[str, int] = {}
     for one in (POLITICAL, poles):
         words |= {one.negative.word.lower(): -1, one.positive.word.lower(): 1}
     sides = _SIDES | words
