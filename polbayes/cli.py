@@ -112,7 +112,8 @@ def _complete(flag: str, word: str) -> int:
     """Print what a word may become, or what makes a shell ask for it."""
     from polbayes.config.completion import candidates, script
 
-    print("\n".join(candidates(word)) if flag == "--complete" else script(word))
+    for line in candidates(word) if flag == "--complete" else [script(word)]:
+        print(line)
     return 0
 
 

@@ -21,12 +21,26 @@ complete -o nospace -o default -F _polbayes polbayes
 """,
     "zsh": r"""#compdef polbayes
 _polbayes() {
-  local -a found; found=("${(@f)$(polbayes --complete "$PREFIX" 2>/dev/null)}")
-  compadd -S '' -- $found
+  local -a found; found=(${(f)"$(polbayes --complete "$PREFIX" 2>/dev/null)"})
+  if (( $#found )); then
+    compadd -S '' -- $found
+  else
+    compset -P '*='; _files
+  fi
 }
 compdef _polbayes polbayes
 """,
-    "fish": r"""complete -c polbayes -f -a '(polbayes --complete (commandline -ct) 2>/dev/null)'
+    "fish": r"""function __polbayes_complete
+  set -l word (commandline -ct)
+  set -l found (polbayes --complete $word 2>/dev/null)
+  if set -q found[1]
+    printf '%s\n' $found
+  else if string match -q '*=*' -- $word
+    set -l parts (string split -m 1 = -- $word)
+    printf "$parts[1]=%s\n" (__fish_complete_path $parts[2])
+  end
+end
+complete -c polbayes -f -a '(__polbayes_complete)'
 """,
 }
 _FLAGS = ("--help", "--version", "--cfg", "--config-dir", "--quiet", "--verbose", "--json")

@@ -71,7 +71,7 @@ class ApiConfig:
     """The server of a ``chat_api`` respondent, how it is asked, and its budget."""
 
     base_url: str = "https://api.openai.com/v1"  # up to ``/chat/completions``
-    protocol: str = "openai"  # or ``anthropic``, its own
+    protocol: str = "openai"  # or ``anthropic`` and ``gemini``, their own
     key_variable: str | None = "OPENAI_API_KEY"  # environment variable; None: no key
     system: str | None = None  # system prompt
     concurrency: int = number(8, ge=1)  # questions under way at a time

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _INDEX = re.compile("__index_level_[0-9]+__")
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson")
+# Longer texts hardly ever occur twice.
+_SHORT = 64
 # Errors of parsers if a file is not what its name says.
 _UNREADABLE = (
     *(OSError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError),
@@ -96,7 +98,7 @@ def _read(path: Path) -> "pd.DataFrame":
             # An Arrow type that pandas wrote under a name it cannot read.
             frame = pq.read_table(path).replace_schema_metadata(None).to_pandas()
             return frame.drop(columns=[c for c in frame if _INDEX.fullmatch(str(c))])
-    return pd.DataFrame(_read_lines(path))
+    return _read_lines(path)
 
 
 def _read_fields(path: Path, separator: str) -> "pd.DataFrame":
@@ -135,11 +137,25 @@ def _check_widths(path: Path, separator: str, width: int) -> None:
         csv.field_size_limit(before)
 
 
-def _read_lines(path: Path) -> list[Mapping[str, Any]]:
-    return [
-        {_HALVES.sub("\ufffd", key): text_of(value) for key, value in row.items()}
-        for _, row in _objects(path)
-    ]
+def _read_lines(path: Path) -> "pd.DataFrame":
+    """Read the objects of a file by column; equal short texts are one object."""
+    import pandas as pd
+
+    columns: dict[str, list[str | None]] = {}
+    known: dict[str, str | None] = {}
+    count = 0
+    for _, row in _objects(path):
+        for key, value in row.items():
+            column = columns.get(key)
+            if column is None:
+                column = columns.setdefault(_HALVES.sub("\ufffd", key), [])
+            text = known[value] if type(value) is str and value in known else text_of(value)
+            if text is not None and len(text) <= _SHORT:
+                text = known.setdefault(text, text)
+            # A key may be absent from rows before, or be two that cannot be written.
+            column[count:] = [*[None] * (count - len(column)), text]
+        count += 1
+    return pd.DataFrame({name: [*c, *[None] * (count - len(c))] for name, c in columns.items()})
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

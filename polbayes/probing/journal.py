@@ -41,6 +41,7 @@ __all__ = [
     "Record",
     "adopt",
     "cell_of",
+    "check_settings",
     "journal_path",
     "read",
     "remove",
@@ -118,7 +119,7 @@ class Journal:
         self._defaults = defaults
         try:
             state = examine(self.path)
-            self._cut(self._usable(state))
+            self._cut(_usable(self.path, state, self._settings, self._defaults))
         except BaseException:
             os.close(self._file)
             raise
@@ -158,23 +159,6 @@ class Journal:
         self._begun = length > 0
         if os.fstat(self._file).st_size > length:
             os.ftruncate(self._file, length)
-
-    def _usable(self, state: State) -> int:
-        """Return how many bytes of the file belong to a journal made under the same settings."""
-        header, settings = _header_of(self.path, state), self._settings
-        if not state.damaged and not state.answers:
-            return 0
-        if header is None or header.get("journal") != _VERSION:
-            raise UserError(
-                f"{self.path}: its first line is damaged or from another version of polbayes, "
-                "so its answers cannot be identified; move the file away."
-            )
-        if changed := _difference(header, settings, self._defaults):
-            raise UserError(
-                f"{self.path}: was made under other settings: {changed}; "
-                "choose another run_dir, or go back to those settings."
-            )
-        return state.length
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records, each with a ``cell`` or ``pair``; remarks about all have neither."""
@@ -246,6 +230,47 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def check_settings(
+    path: Path,
+    settings: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Refuse a journal made under other settings, as `Journal` does, without opening it to write.
+
+    Only the first line is read where it has these settings.
+    """
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            header = record_of(file.readline())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).") from error
+    if header is None or _difference(header, settings, defaults):
+        _usable(path, examine(path), settings, defaults)
+
+
+def _usable(
+    path: Path, state: State, settings: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> int:
+    """Return how many bytes of a file belong to a journal made under the same settings."""
+    header = _header_of(path, state)
+    if not state.damaged and not state.answers:
+        return 0
+    if header is None or header.get("journal") != _VERSION:
+        raise UserError(
+            f"{path}: its first line is damaged or from another version of polbayes, "
+            "so its answers cannot be identified; move the file away."
+        )
+    if changed := _difference(header, settings, defaults):
+        raise UserError(
+            f"{path}: was made under other settings: {changed}; "
+            "choose another run_dir, or go back to those settings."
+        )
+    return state.length
 
 
 def adopt(

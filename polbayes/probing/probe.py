@@ -1,7 +1,7 @@
 """Probing: every pending cell of a design is put to its respondent."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from polbayes.instrument.prompts import Lexicon, Prefix, render, with_context
 from polbayes.probing.consolidation import filled
 from polbayes.probing.dispatch import Asking, before
 from polbayes.probing.first_answers import Screening
-from polbayes.probing.journal import adopt, journal_path, read
+from polbayes.probing.journal import adopt, check_settings, journal_path, read
 from polbayes.probing.progress import Meter
 from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
 from polbayes.respondents import answer_settings, check, check_ready, setting_defaults
@@ -62,8 +62,12 @@ def ask(
     launcher: LauncherConfig | None = None,
     screening: Screening | None = None,
     progress: bool | Literal["always"] = True,
+    begin: Callable[[], object] | None = None,
 ) -> dict[str, Path]:
     """Ask every pending cell that the journals lack, and record the answers.
+
+    A journal made under other settings is an error before anything is asked; otherwise `begin` is
+    called first.
 
     A batch that a respondent fails to answer is asked again in halves, down to one cell, whose
     failure is its answer: status error, with the message, and not asked again. A respondent that
@@ -90,7 +94,19 @@ def ask(
             )
             if _is_left(design, name, kept):
                 raise
-    works = _works(design, respondents, asking, paths, (answers, answers_from))
+    settings = {
+        name: _settings(design, name, respondents[name], asking)
+        for name in names
+        if _pending(design, name)
+    }
+    for name, own in settings.items():
+        _check_journals(paths[name], own, answers_from and journal_path(answers_from, name))
+    if begin is not None:
+        begin()
+    works = (
+        Work(PendingQuestions(design, name, answers), respondents[name], asking, paths[name], own)
+        for name, own in settings.items()
+    )
     if launcher is None or launcher.kind == "local":
         for work in works:
             _ask_model(work, progress=progress)
@@ -103,27 +119,22 @@ def ask(
 
 def _is_left(design: xr.Dataset, model: str, path: Path) -> bool:
     """Return whether a journal has fewer answers than there are pending cells."""
-    pending = int((design["status"].sel(model=model) == STATUS["pending"]).sum())
-    return sum("cell" in record for record in read(path)) < pending
+    return sum("cell" in record for record in read(path)) < _pending(design, model)
 
 
-def _works(
-    design: xr.Dataset,
-    respondents: Mapping[str, RespondentConfig],
-    asking: Asking,
-    paths: Mapping[str, Path],
-    given: tuple[Mapping[str, str], Path | None],
-) -> Iterator[Work]:
-    """Yield what each model is asked, with the kinds of answers and earlier journals."""
-    answers, answers_from = given
-    for name, path in paths.items():
-        questions = PendingQuestions(design, name, answers)
-        if questions:
-            settings = _settings(questions, respondents[name], asking)
-            if answers_from is not None:
-                source = journal_path(answers_from, name)
-                adopt(source, path, settings, defaults=setting_defaults(settings))
-            yield Work(questions, respondents[name], asking, path, settings)
+def _pending(design: xr.Dataset, model: str) -> int:
+    return int((design["status"].sel(model=model) == STATUS["pending"]).sum())
+
+
+def _check_journals(path: Path, settings: Mapping[str, Any], source: Path | None) -> None:
+    """Refuse what was asked under other settings, and begin with the earlier journal if any."""
+    from polbayes.probing.launch.merge import shard_paths
+
+    defaults = setting_defaults(settings)
+    if source is not None:
+        adopt(source, path, settings, defaults=defaults)
+    for one in (path, *shard_paths(path)):
+        check_settings(one, settings, defaults=defaults)
 
 
 def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
@@ -145,14 +156,14 @@ def _ask_model(work: Work, *, progress: bool | Literal["always"]) -> None:
 
 
 def _settings(
-    questions: PendingQuestions, config: RespondentConfig, asking: Asking
+    design: xr.Dataset, model: str, config: RespondentConfig, asking: Asking
 ) -> dict[str, Any]:
-    lexicon = asking.lexicon
+    one, lexicon = design.sel(model=model), asking.lexicon
     return {
-        "model": questions.model,
+        "model": model,
         "seed": asking.seed,
-        "template": questions.template,
-        "chat template used": questions.chat,
+        "template": str(one["template"].item()),
+        "chat template used": bool(one["chat"].item()),
         "options": list(lexicon.options) if lexicon else None,
         **answer_settings(config, asking.elicitation),
     }

@@ -66,7 +66,8 @@ def lines(results: Results) -> list[str]:
 
 def _picture(known: list[Row], level: float, poles: Poles) -> Picture:
     told = "; ".join(
-        f"{model}, {on}: {at_centre(v.decision, poles.on(on))}" for model, on, v in known[:30]
+        f"{model}, {poles.on(on).label or on}: {at_centre(v.decision, poles.on(on))}"
+        for model, on, v in known[:30]
     )
     return Picture(
         name="verdicts",

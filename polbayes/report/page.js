@@ -37,6 +37,13 @@ const labelled = (content, field) => {
   return label;
 };
 
+// On a phone how to read a section would fill the screen before the section is seen.
+const readings = document.querySelectorAll("details.reading");
+if (matchMedia("(max-width: 40rem)").matches) for (const one of readings) one.open = false;
+addEventListener("beforeprint", () => {
+  for (const one of readings) one.open = true;
+});
+
 for (const grid of document.querySelectorAll(".grid")) {
   const table = grid.querySelector("table");
   const rows = [...table.tBodies[0].rows];

@@ -13,6 +13,7 @@ from typing import Any
 from polbayes.data.spreadsheets import SIGNS
 from polbayes.report.blocks import Beside, Block, Fold, Picture, Section
 from polbayes.report.charts.parts import clean, packed
+from polbayes.report.labels import in_labels, labels_of
 from polbayes.report.results import Reported, Results
 from polbayes.report.sections import in_order
 from polbayes.report.visible import visible
@@ -34,7 +35,8 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     Also returns the names of sections without results that the analysis could have had.
     """
     made = [(maker, maker.make(results)) for maker in in_order()]
-    present = [section for _, section in made if section is not None]
+    labels = labels_of(results.dimensions)
+    present = [in_labels(section, labels) for _, section in made if section is not None]
     absent = [maker.name for maker, section in made if section is None and maker.missed(results)]
     return present, absent
 

@@ -26,7 +26,7 @@ PAGE = "index.html"
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
 # The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
-_LARGEST_SVG = 300_000
+_LARGEST_SVG = 150_000
 _WIDEST_PIXELS = 2000
 _COLOURS = 64
 

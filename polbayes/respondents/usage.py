@@ -33,8 +33,16 @@ class Usage:
             batch_output_bound=self.output_bound,
         )
 
+    @classmethod
+    def at_most(cls, most: tuple[int, int]) -> "Usage":
+        """Return the usage of requests whose questions and answers have at most so many tokens."""
+        return cls(input_bound=most[0], output_bound=most[1])
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def record(self) -> dict[str, list[int]]:
         """Return its entries in a journal's record; none if nothing was used."""

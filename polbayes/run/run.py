@@ -260,11 +260,10 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str], xr.Dataset]
     from polbayes.probing.costs import usage_in_words, write_usage
 
     config, design = job.plan.config, job.plan.design
-    _write_design(job)
     try:
         if config.probing.kind == "adaptive":
             design = _chosen(job)
-        journals = _put(job, design)
+        journals = _put(job, design, begin=partial(_write_design, job))
     finally:
         if not any((job.folder / "journal").glob("**/*.jsonl")):
             (job.folder / DESIGN).unlink(missing_ok=True)
@@ -275,7 +274,9 @@ def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str], xr.Dataset]
     return journals, usage, design
 
 
-def _put(job: Job[Plan], design: xr.Dataset) -> dict[str, Path]:
+def _put(
+    job: Job[Plan], design: xr.Dataset, *, begin: Callable[[], None] | None = None
+) -> dict[str, Path]:
     """Ask the pending questions of a design that have no answer yet; return the journals."""
     from polbayes.probing.probe import ask
 
@@ -292,6 +293,7 @@ def _put(job: Job[Plan], design: xr.Dataset) -> dict[str, Path]:
         launcher=config.launcher,
         journal=config.journal,
         screening=_screening(config),
+        begin=begin,
     )
 
 
@@ -308,8 +310,11 @@ def _chosen(job: Job[Plan]) -> xr.Dataset:
     coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
     lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
 
+    beginning = iter([partial(_write_design, job)])
+
     def put(design: xr.Dataset) -> xr.Dataset:
-        return code_with(filled(design, _put(job, design), lexicon), coders)
+        journals = _put(job, design, begin=next(beginning, None))
+        return code_with(filled(design, journals, lexicon), coders)
 
     policy = Policy(config.probing, spec, config.analysis.level, config.seed)
     return probe_adaptively(job.plan.design, policy, put, job.folder)

@@ -208,3 +208,20 @@ def test_a_missing_answer_is_one_whatever_it_is_written_as(tmp_path, kind, value
     data = import_table(config, instruments=[load_instrument("wvs")])
     assert data["rating"].values.ravel().tolist() == [0, MISSING]
     assert data.attrs["notes"] == "1 of 2 rows have no answer."
+
+
+def test_json_lines_are_read_by_column(tmp_path):
+    path = tmp_path / "t.jsonl"
+    long = "x" * 100
+    halves = r'{"\ud800": "u", "\udc00": "v"}'
+    lines = ['{"a": "one"}', '{"b": 2.0, "a": "one"}', halves, json.dumps({"b": long})]
+    path.write_text("\n".join(lines))
+    found = read_table(path)
+    assert list(found.columns) == ["a", "b", "\ufffd"]
+    values = [[None if pd.isna(x) else x for x in found[c]] for c in found]
+    assert values == [
+        ["one", "one", None, None],
+        [None, "2", None, long],
+        [None, None, "v", None],
+    ]
+    assert found["a"][0] is found["a"][1]

@@ -267,6 +267,34 @@ def test_two_names_for_the_same_levels_are_refused(coded, bound):
     assert "(1 | family:prefix) from steer's (1 | model:prefix)" in refused(bound, data, parts)
 
 
+OF_THETA = "~ 0 + dimension + (0 + dimension | model)"
+
+
+@pytest.mark.parametrize(
+    ("steer", "identified"),
+    [
+        ("~ (0 + length | model)", True),
+        ("~ (0 + length + log(length) | model)", True),
+        ("~ (1 + length | model)", False),  # its intercepts are in theta
+        ("~ (0 + kindly | model)", False),  # so is the mean of an effect of either level
+        ("~ (1 | model)", False),
+        ("~ (0 + length | model) + (0 + I(length * 2) | model)", False),
+    ],
+)
+def test_slopes_of_prompts_are_told_from_positions(coded, bound, steer, identified):
+    """The slope of a number is no effect of the model: 3 prompts of length 1, 2 and 5."""
+    data = coded(prefixes=("one", "two", "five")).assign_coords(
+        length=("prefix", [1.0, 2.0, 5.0]),
+        kindly=("prefix", np.array(["yes", "no", "no"], dtype=object)),
+    )
+    parts = {"theta": OF_THETA, "steer": steer}
+    if identified:
+        (group,) = bound(parts, data)[2]["steer"].groups
+        assert group.centred_in is None
+    else:
+        assert "the data cannot tell steer's" in refused(bound, data, parts)
+
+
 @pytest.mark.parametrize("instruct", [(True, True), (False, False)])
 def test_a_predictor_that_does_not_vary_is_refused(coded, bound, instruct):
     text = refused(

@@ -35,21 +35,21 @@ def test_costs_are_prices_of_a_million_tokens():
 
 def test_what_is_set_aside_is_given_back():
     budget = Budget(ApiConfig(budget_tokens=100), Usage(input=10))
-    assert budget.set_aside((30, 10))
-    assert budget.set_aside((40, 10))
-    assert not budget.set_aside((1, 0))
-    assert budget.lacking((1, 0)) == "budget_tokens"
-    budget.settle((40, 10), Usage(5, 5))
+    assert budget.set_aside(Usage.at_most((30, 10)))
+    assert budget.set_aside(Usage.at_most((40, 10)))
+    assert not budget.set_aside(Usage.at_most((1, 0)))
+    assert budget.lacking(Usage.at_most((1, 0))) == "budget_tokens"
+    budget.settle(Usage.at_most((40, 10)), Usage(5, 5))
     assert budget.spent == Usage(15, 5)
     # 20 are spent and 40 set aside.
-    assert budget.set_aside((30, 10))
-    assert not budget.set_aside((1, 0))
+    assert budget.set_aside(Usage.at_most((30, 10)))
+    assert not budget.set_aside(Usage.at_most((1, 0)))
 
 
 def test_a_budget_of_money_says_so():
     priced = ApiConfig(price_input=2.0, price_output=8.0, budget=0.001)
-    assert Budget(priced, Usage()).lacking((100, 100)) == ""
-    assert Budget(priced, Usage()).lacking((101, 100)) == "budget"
+    assert Budget(priced, Usage()).lacking(Usage.at_most((100, 100))) == ""
+    assert Budget(priced, Usage()).lacking(Usage.at_most((101, 100))) == "budget"
 
 
 def test_the_table_has_a_row_for_every_server_that_was_asked(tmp_path):

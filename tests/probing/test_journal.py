@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from polbayes.data.json_lines import examine
 from polbayes.errors import UserError
-from polbayes.probing.journal import Journal, adopt, cell_of, journal_path, read, remove
+from polbayes.probing.journal import (
+    Journal,
+    adopt,
+    cell_of,
+    check_settings,
+    journal_path,
+    read,
+    remove,
+)
 
 SETTINGS = {"seed": 1, "respondent.checkpoint": "a", "options": ["yes", "no"]}
 
@@ -492,3 +500,22 @@ def test_long_settings_are_cut_where_they_are_named(tmp_path):
     said = str(caught.value)
     assert f"whole was '{'w' * 58}' and is nothing" in said
     assert f"long was '{'l' * 56}... and is nothing" in said
+
+
+def test_checking_settings_reads_the_first_line_alone_where_they_fit(tmp_path):
+    path = tmp_path / "m.jsonl"
+    with Journal(path, {"seed": 1}) as journal:
+        journal.extend([{"cell": ["a", "b", "c", 1]}])
+    whole = path.read_bytes()
+    check_settings(path, {"seed": 1, "new": 2}, defaults={"new": 2})
+    check_settings(tmp_path / "none.jsonl", {"seed": 1})
+    with pytest.raises(UserError, match="other settings: seed was 1 and is 2; choose another run"):
+        check_settings(path, {"seed": 2})
+    # Without an answer there is nothing that other settings could spoil.
+    path.write_bytes(whole.splitlines(keepends=True)[0])
+    check_settings(path, {"seed": 2})
+    path.write_bytes(b"damaged\n" + whole.splitlines(keepends=True)[1])
+    check_settings(path, {"seed": 1})  # by the copy of the first line
+    with pytest.raises(UserError, match="other settings"):
+        check_settings(path, {"seed": 2})
+    assert path.read_bytes().startswith(b"damaged")

@@ -219,3 +219,18 @@ def test_errors_of_coders_by_side_have_the_poles_of_the_run(results_of: Any) -> 
     assert "moves the bias measure of these answers towards care by 0.200" in said
     assert "answers to care-keyed statements are coded wrongly more often" in said
     assert not SIDES.search(said)
+
+
+def test_people_read_labels_of_dimensions_and_files_keep_their_ids(
+    results_of: Any, tmp_path: Any
+) -> None:
+    ids = ("economic", "cultural")
+    own = [Dimension(one, words, *MORAL) for one, words in zip(ids, ("Money", "Life"), strict=True)]
+    results = results_of(own)
+    found = texts(results, tmp_path / "report") + answer_lines(results)
+    # What may name an id is the model as a text: terms, parameters and the equation.
+    said = [t for t in found if re.search("(?i)economic|cultural", t)]
+    assert [t for t in said if not re.search(r"\w\[|sion\[|[~|]", t)] == []
+    assert {"Money", "Life", "All together"} <= set(found)
+    table = pd.read_csv(tmp_path / "report" / "tables" / "theta.csv")
+    assert set(table["dimension"]) == set(ids)

@@ -79,7 +79,7 @@ def test_sentences_figure_tables_and_file_agree(results: Any, tmp_path: Path) ->
         assert f"on {dimension} questions {SAID[decision]} (" in each[model]
         assert drawn[model, dimension] == SHORT[decision]
         assert shown[model, dimension] == SHORT[decision]
-        assert f"{model}, {dimension}: {SHORT[decision]}" in picture.alt
+        assert f"{model}, {dimension.capitalize()}: {SHORT[decision]}" in picture.alt
         (sentence,) = re.findall(rf"On {dimension} questions (.*)\.$", first, re.MULTILINE)
         (part,) = (p for p in sentence.split("; ") if re.search(rf"\b{model}\b", p))
         tells = {"left": "left", "right": "right", "equal": "in practice", "open": "do not tell"}

@@ -33,7 +33,7 @@ def test_differences_of_theta_are_drawn_and_all_are_listed(compared):
     picture, grid, fold = instruments(compared()).blocks
     assert isinstance(picture, Picture)
     (axes,) = picture.figure.axes
-    assert axes.get_title(loc="left") == "economic: pct − wvs"
+    assert axes.get_title(loc="left") == "Economic: pct − wvs"
     assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
     assert isinstance(grid, Grid)
     assert len(grid.rows) == 3

@@ -16,8 +16,9 @@ import xarray as xr
 from polbayes.cli import _main
 from polbayes.data.dataset import CELL_DIMS, open_responses
 from polbayes.data.files import one_writer
+from polbayes.data.json_lines import line_of, record_of
 from polbayes.errors import UserError
-from polbayes.probing.journal import cell_of, read
+from polbayes.probing.journal import DESIGN, cell_of, journal_path, read
 from polbayes.probing.probe import rendered_prompt
 from polbayes.run.run import load_run
 
@@ -489,3 +490,21 @@ def test_an_interruption_while_sampling_leaves_no_posterior(tmp_path, configs, s
     stages = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["stages"]
     assert list(stages) == ["probe", "code", "measure"]
     assert open_responses(folder).sizes["model"] == len(MODELS)
+
+
+def test_a_run_refused_for_other_settings_leaves_the_earlier_design(folder, called):
+    path = journal_path(folder / "journal", MODELS[-1])
+    (first, *rest) = path.read_bytes().splitlines(keepends=True)
+    header = record_of(first)
+    header["settings"]["seed"] = 9
+    path.write_bytes(line_of(header) + b"".join(rest))
+    journal_path(folder / "journal", MODELS[0]).unlink()
+    for name in ("manifest.json", "responses.nc"):
+        (folder / name).unlink()
+    (folder / DESIGN).write_bytes(b"what was asked before")
+    code, err = called(folder)
+    assert code == 2
+    assert "made under other settings: seed was 9 and is 3; choose another run_dir" in err
+    assert (folder / DESIGN).read_bytes() == b"what was asked before"
+    # The models before the one that is refused are not asked either.
+    assert not journal_path(folder / "journal", MODELS[0]).exists()

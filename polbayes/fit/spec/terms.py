@@ -372,7 +372,7 @@ def _check_aliases(spec: Spec, parts: Mapping[str, BoundPart], frame: pd.DataFra
                 same_side = POSITIONS[part.name] == POSITIONS[other_part]
                 if not same_side and not refines(group.index, side):
                     continue  # the keying identifies them
-                if any(_same(a, b) for a in _partitions(group) for b in _partitions(other)):
+                if _confounded(group, other):
                     raise _alias(part.name, group, other_part, other, frame)
             seen.append((part.name, group))
 
@@ -420,13 +420,36 @@ def _alias(
     )
 
 
+def _confounded(one: BoundGroup, other: BoundGroup) -> bool:
+    """Tell whether two terms, or parts of them, can have the same effects on all cells."""
+    if any(_same(a, b) for a in _partitions(one) for b in _partitions(other)):
+        return True
+    if one.matrix is None or other.matrix is None or not _same(one.index, other.index):
+        return False
+    ranks = [_rank(m) for m in (one.matrix, other.matrix, np.hstack([one.matrix, other.matrix]))]
+    return ranks[0] == ranks[1] == ranks[2]
+
+
 def _partitions(group: BoundGroup) -> list[np.ndarray]:
-    """Return the partitions of the cells in which a term's effects are constant."""
+    """Return the partitions of the cells by which a term can have any effect that is constant.
+
+    Coefficients of dummy variables for all levels of a factor contain their mean, which is an
+    effect of the term's own levels, and differ by level of the factor in any way. The slope of a
+    number does neither.
+    """
     if group.matrix is None:
         return [group.index]
-    # Coefficients also contain their mean over the columns, an effect of the levels only.
-    within = np.unique(group.matrix, axis=0, return_inverse=True)[1].reshape(-1)
-    return [group.index, group.index * (within.max() + 1) + within]
+    rows, within = np.unique(group.matrix, axis=0, return_inverse=True)
+    rank, found = _rank(rows), []
+    if _rank(np.column_stack([rows, np.ones(len(rows))])) == rank:
+        found.append(group.index)
+    if rank == len(rows):
+        found.append(group.index * len(rows) + within.reshape(-1))
+    return found
+
+
+def _rank(matrix: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(np.unique(matrix, axis=0)))
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

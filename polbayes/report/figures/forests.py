@@ -86,7 +86,7 @@ def plot_drift(drift: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
 def plot_instrument_differences(table: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
     """Draw the differences of leaning between instruments."""
     panels = _coloured(
-        (f"{dimension}: {first} − {second}", rows)
+        (f"{poles.on(dimension).label or dimension}: {first} − {second}", rows)
         for (dimension, first, second), rows in table.groupby(
             ["dimension", "first", "second"], sort=False
         )

@@ -21,6 +21,7 @@ from polbayes.report.charts.forest import forest_chart
 from polbayes.report.charts.parts import sides
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.forest import ascending
+from polbayes.report.labels import labels_of
 from polbayes.report.numbers import interval
 from polbayes.report.prose import listed
 from polbayes.report.results import Results
@@ -58,7 +59,9 @@ def bias(results: Results) -> Section | None:
             figure=plot_bias(posterior, classical, poles),
             csv=tuple(there),
             chart=forest_chart(
-                {words[n]: table for n, table in there.items()}, axis=sides(low.word, high.word)
+                {words[n]: table for n, table in there.items()},
+                axis=sides(low.word, high.word),
+                words=labels_of(results.dimensions),
             ),
         )
     ]

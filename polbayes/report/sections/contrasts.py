@@ -128,13 +128,14 @@ def correlation_blocks(results: Results) -> list[Block]:
     table = results.table("correlation")
     if table is None or results.verdict == "bad":
         return []
-    text = " ".join(_correlated(row, results.level) for row in table.to_dict(orient="records"))
+    text = " ".join(_correlated(row, results) for row in table.to_dict(orient="records"))
     return [Paragraph(text, csv="correlation")]
 
 
-def _correlated(row: dict[Any, Any], level: float) -> str:
-    where = f"{row['first']} and {row['second']} leaning"
-    found = f"{number(row['estimate'])} ({level:.0%} interval {_span(row['lower'], row['upper'])})"
+def _correlated(row: dict[Any, Any], results: Results) -> str:
+    where = f"{results.about(row['first'])} and {results.about(row['second'])} leaning"
+    within = f"{results.level:.0%} interval {_span(row['lower'], row['upper'])}"
+    found = f"{number(row['estimate'])} ({within})"
     if row["of"] == "models":
         return (
             f"Among the {row['n_models']} models themselves, the correlation of {where} is {found}."

@@ -27,6 +27,7 @@ from polbayes.report.conclusions import (
     in_words,
 )
 from polbayes.report.figures.single_prompt import plot_single_prompt
+from polbayes.report.labels import labels_of
 from polbayes.report.numbers import chance, number
 from polbayes.report.prose import plural
 from polbayes.report.results import Results
@@ -82,9 +83,10 @@ def _studies(results: Results) -> list[Block]:
     summary = results.table("single_prompt")
     if listed is None or posterior is None or summary is None:
         return []
-    asked = listed[listed["prompts"] == "asked"]
+    asked, words = listed[listed["prompts"] == "asked"], labels_of(results.dimensions)
     told = "; ".join(
-        f"{row['model']}, {row['dimension']}: {number(row['lower'])} to {number(row['upper'])}"
+        f"{row['model']}, {words.get(row['dimension'], row['dimension'])}: "
+        f"{number(row['lower'])} to {number(row['upper'])}"
         for row in summary[summary["prompts"] == "asked"].head(30).to_dict("records")
     )
     picture = Picture(

@@ -12,6 +12,7 @@ from polbayes.report.charts.parts import LIKE_THESE, THESE, sides
 from polbayes.report.figures.forest import ascending
 from polbayes.report.figures.forests import plot_leaning_forest
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
+from polbayes.report.labels import labels_of
 from polbayes.report.numbers import chance
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
@@ -68,13 +69,15 @@ def on_both(theta: pd.DataFrame | None) -> list[str]:
 
 
 def _forest(theta: pd.DataFrame, results: Results) -> Picture:
-    words = {one.dimension: one.label for one in results.dimensions}
+    words = labels_of(results.dimensions)
     given = (("theta", LIKE_THESE), ("theta_asked", THESE), ("lean", "lean, from −1 to 1"))
     tables = {of: results.table(name) for name, of in given}
     level, poles = results.level, results.poles
     low, high = poles.negative, poles.positive
     order = by_estimate(theta)
-    ends = "; ".join(f"{d}: from {names[0]} to {names[-1]}" for d, names in order.items())
+    ends = "; ".join(
+        f"{words.get(d, d)}: from {names[0]} to {names[-1]}" for d, names in order.items()
+    )
     return Picture(
         name="leaning_forest",
         caption=(

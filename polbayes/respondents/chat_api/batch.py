@@ -66,7 +66,7 @@ class BatchRespondent(ChatApiRespondent):
         waiting = {_name(asked): asked for asked in (Asked(*pair) for pair in questions)}
         tried: dict[str, int] = {}
         for batch in batches:
-            budget.reserve(batch.most, batch=True)
+            budget.reserve(_reserved(batch))
         yield from self._collected(batches, waiting, tried, lexicon, budget)
         while waiting:
             if not self._tried:
@@ -104,8 +104,8 @@ class BatchRespondent(ChatApiRespondent):
             most, length = (0, 0), 0
             for name, asked in some:
                 own = self._server.most(asked.question)
-                if not budget.set_aside(own, batch=True):
-                    stop = self._server.over(budget, asked.question, batch=True)
+                if not budget.set_aside(own.of_batch):
+                    stop = self._server.over(budget, own.of_batch)
                     break
                 body = self._server.body(asked.question, asked.seed)
                 length += len(json.dumps(body))
@@ -113,7 +113,7 @@ class BatchRespondent(ChatApiRespondent):
                     yield requests, most, None
                     requests, most, length = {}, (0, 0), len(json.dumps(body))
                 requests[name] = body
-                most = (most[0] + own[0], most[1] + own[1])
+                most = (most[0] + own.input_bound, most[1] + own.output_bound)
             yield requests, most, stop
 
     def _collected(
@@ -127,7 +127,7 @@ class BatchRespondent(ChatApiRespondent):
         """Wait for batches, and yield what they answer."""
         for batch in batches:
             failed = self._ended(batch)
-            budget.settle(batch.most, Usage(), batch=True)
+            budget.settle(_reserved(batch), Usage())
             if failed:
                 yield Answer(None, batch=replace(batch, over=True))
                 raise UserError(
@@ -139,7 +139,7 @@ class BatchRespondent(ChatApiRespondent):
                 if asked is None:  # answered before the run was stopped
                     continue
                 used = used_by(reply, self._server.most(asked.question)).of_batch
-                budget.settle((0, 0), used)
+                budget.settle(Usage(), used)
                 tried[name] = tried.get(name, 0) + 1
                 outcome = self._outcome(asked, reply, used, lexicon)
                 if outcome.passing and tried[name] < _MOST_ROUNDS:
@@ -219,6 +219,11 @@ class BatchRespondent(ChatApiRespondent):
         """Close the connections; batches go on."""
         self._runner.run(self._service.close())
         super().close()
+
+
+def _reserved(batch: Batch) -> Usage:
+    """Return the highest usage of a batch, which is set aside until its replies are there."""
+    return Usage.at_most(batch.most).of_batch
 
 
 def _name(asked: Asked) -> str:

@@ -14,9 +14,10 @@ import httpx2
 import openai
 
 from polbayes.config.schema import ApiConfig
-from polbayes.respondents.chat_api.anthropic import Messages, completion_of, error_of, message_of
+from polbayes.respondents.chat_api.anthropic import completion_of, headers_of, message_of
 from polbayes.respondents.chat_api.client import open_client
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
+from polbayes.respondents.chat_api.json_client import JsonClient, error_of
 from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
 from polbayes.respondents.chat_api.request import flat
 
@@ -118,7 +119,7 @@ class _OpenAI:
 
 class _Anthropic:
     def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
-        self._messages = Messages(api, key, bounded=False)
+        self._messages = JsonClient(api, headers_of(key), bounded=False)
         self._secret = secret
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:

@@ -44,28 +44,25 @@ class Budget:
         self.spent = spent
         self._aside = Usage()
 
-    def set_aside(self, most: tuple[int, int], *, batch: bool = False) -> bool:
-        """Reserve the highest number of tokens of a request, if the budget allows it.
-
-        Here and below, `batch` says whether it goes to a batch service.
-        """
-        if self.lacking(most, batch=batch):
+    def set_aside(self, most: Usage) -> bool:
+        """Reserve the highest usage of a request, if the budget allows it."""
+        if self.lacking(most):
             return False
-        self.reserve(most, batch=batch)
+        self.reserve(most)
         return True
 
-    def reserve(self, most: tuple[int, int], *, batch: bool = False) -> None:
-        """Reserve the tokens of requests that have been sent already."""
-        self._aside += _bound(most, batch)
+    def reserve(self, most: Usage) -> None:
+        """Reserve the highest usage of requests that have been sent already."""
+        self._aside += most
 
-    def settle(self, most: tuple[int, int], used: Usage, *, batch: bool = False) -> None:
+    def settle(self, most: Usage, used: Usage) -> None:
         """Release what was reserved for a request, and charge its usage."""
-        self._aside += _bound((-most[0], -most[1]), batch)
+        self._aside -= most
         self.spent += used
 
-    def lacking(self, most: tuple[int, int], *, batch: bool = False) -> str:
+    def lacking(self, most: Usage) -> str:
         """Return the key of the limit that another request might exceed; empty if none."""
-        usage = self.spent + self._aside + _bound(most, batch)
+        usage = self.spent + self._aside + most
         tokens = tokens_at_most(usage)
         if self._api.budget_tokens is not None and tokens > self._api.budget_tokens:
             return "budget_tokens"
@@ -73,8 +70,3 @@ class Budget:
         if self._api.budget is not None and money is not None and money > self._api.budget:
             return "budget"
         return ""
-
-
-def _bound(most: tuple[int, int], batch: bool) -> Usage:
-    found = Usage(input_bound=most[0], output_bound=most[1])
-    return found.of_batch if batch else found

@@ -100,8 +100,9 @@ class ChatApiRespondent:
 
     def _trial(self, lexicon: Lexicon | None, budget: Budget) -> Generator[Answer]:
         """Ask a trial question, and yield what its reply implies for all others."""
-        if not budget.set_aside(self._server.most(_TRIAL)):
-            raise self._server.over(budget, _TRIAL)
+        most = self._server.most(_TRIAL)
+        if not budget.set_aside(most):
+            raise self._server.over(budget, most)
         try:
             reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
         except StopError as error:
@@ -216,9 +217,10 @@ class ChatApiRespondent:
     ) -> UserError | None:
         """Send as many questions as the pace allows; say why no more can be sent, if so."""
         while (asked := queue.first()) and len(tasks) < self._server.pace.width:
-            if not budget.set_aside(self._server.most(asked.question)):
+            most = self._server.most(asked.question)
+            if not budget.set_aside(most):
                 # Requests under way may turn out cheaper than their reserve.
-                return None if tasks else self._server.over(budget, asked.question)
+                return None if tasks else self._server.over(budget, most)
             queue.take()
             asking = self._answer(asked, lexicon, budget)
             tasks.add(self._runner.get_loop().create_task(asking))

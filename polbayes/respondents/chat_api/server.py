@@ -57,22 +57,23 @@ class Server:
         self._api = api
         self._elicitation = elicitation
         self._client = open_client(api, key)
-        self._messages = None
-        if api.protocol == "anthropic":
-            from polbayes.respondents.chat_api.anthropic import Messages
+        self._native = None
+        if api.protocol != "openai":
+            from polbayes.respondents.chat_api.native import NativeServer
 
-            self._messages = Messages(api, key)
+            self._native = NativeServer(info, api, key)
         self._jitter = random.Random()
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-        if self._messages is not None:
-            await self._messages.close()
+        if self._native is not None:
+            await self._native.close()
 
-    def most(self, question: Question) -> tuple[int, int]:
-        """Return the maximum number of tokens of a question and its answer."""
-        return most_tokens(question, self._api, self._elicitation, self._info)
+    def most(self, question: Question) -> Usage:
+        """Return the highest usage of a question and its answer, asked by themselves."""
+        most = most_tokens(question, self._api, self._elicitation, self._info)
+        return Usage.at_most(most)
 
     async def exchange(
         self, question: Question, seed: int, budget: Budget, *, listed: bool = False
@@ -94,14 +95,14 @@ class Server:
                 raise StopError(self._fatal(outcome), used)
             if outcome.refused and self.learn(outcome, body):
                 if not budget.set_aside(most):
-                    raise StopError(self.over(budget, question), used)
+                    raise StopError(self.over(budget, most), used)
                 continue
             untried = put.schema is not None and self.takes_schema is None
             if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
                 # Perhaps the server does not accept the schema; without it there may be an answer.
                 bare = replace(question, schema=None)
                 if not budget.set_aside(most):
-                    raise StopError(self.over(budget, question), used)
+                    raise StopError(self.over(budget, most), used)
                 second, took = await self.exchange(bare, seed, budget, listed=listed)
                 if isinstance(second, Reply) and self.takes_schema is None:
                     self.takes_schema = False
@@ -114,7 +115,7 @@ class Server:
             if outcome.wait is None:
                 await asyncio.sleep(self.back_off(turned_away if throttled else failures))
             if not budget.set_aside(most):
-                raise StopError(self.over(budget, question), used)
+                raise StopError(self.over(budget, most), used)
 
     def body(self, question: Question, seed: int) -> dict[str, Any]:
         """Return the request for a question, without the fields that the server refuses."""
@@ -155,13 +156,10 @@ class Server:
 
     async def _sent(self, body: Mapping[str, Any]) -> str:
         """Send a request, and return its reply in the protocol of chats."""
-        if self._messages is None:
+        if self._native is None:
             raw = await self._client.chat.completions.with_raw_response.create(**body)
             return str(raw.text)
-        from polbayes.respondents.chat_api.anthropic import completion_of, message_of
-
-        found = await self._messages.ask("POST", "messages", message_of(body))
-        return json.dumps(completion_of(found))
+        return json.dumps(await self._native.complete(body))
 
     def _wait(self, seconds: float) -> None:
         if seconds > _WORTH_SAYING and seconds > self.pace.delay() + 1:
@@ -187,12 +185,12 @@ class Server:
             "answered is kept."
         )
 
-    def over(self, budget: Budget, question: Question, *, batch: bool = False) -> UserError:
-        """Return the error for a question that the budget does not allow."""
+    def over(self, budget: Budget, most: Usage) -> UserError:
+        """Return the error for a question whose highest usage the budget does not allow."""
         spent, money = budget.spent, cost(budget.spent, self._api, at_most=True)
         tokens = tokens_at_most(spent)
         paid = "" if money is None else f", {money:.4g} {self._api.currency}"
-        which = budget.lacking(self.most(question), batch=batch)
+        which = budget.lacking(most)
         return OverBudgetError(
             f"respondents.{self._info.model}.api.{which}: the next question might exceed "
             f"{getattr(self._api, which)} ({tokens:,} tokens were used{paid}); what was answered "
@@ -200,10 +198,10 @@ class Server:
         )
 
 
-def used_by(outcome: Reply | Failure, most: tuple[int, int]) -> Usage:
-    """Return the usage of a request that has at most so many tokens."""
+def used_by(outcome: Reply | Failure, most: Usage) -> Usage:
+    """Return the usage of a request with such a highest usage."""
     if isinstance(outcome, Reply) and outcome.tokens is not None:
         return Usage(*outcome.tokens)
     if isinstance(outcome, Reply) or outcome.billed:
-        return Usage(uncounted=1, input_bound=most[0], output_bound=most[1])
+        return replace(most, uncounted=1)
     return Usage()

@@ -12,7 +12,8 @@ from polbayes.errors import UserError, check_known
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SERVICES = ("openai", "anthropic")
+_SERVICES = ("openai", "anthropic")  # that take batches
+_PROTOCOLS = (*_SERVICES, "gemini")
 _OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # Fields that `extra_body` may not change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
@@ -39,9 +40,14 @@ def check_api(name: str, config: RespondentConfig) -> None:
         raise UserError(
             f"{where}.api.top_logprobs: must be at most {_MOST_TOP}, not {api.top_logprobs}."
         )
-    check_known("protocol", api.protocol, known=_SERVICES, where=f"{where}.api")
+    check_known("protocol", api.protocol, known=_PROTOCOLS, where=f"{where}.api")
     if api.batch is not None:
         check_known("batch service", api.batch, known=_SERVICES, where=f"{where}.api.batch")
+        if api.protocol not in _SERVICES:
+            raise UserError(
+                f"{where}.api.batch: batches are not submitted by protocol={api.protocol}; leave "
+                "one of the two out."
+            )
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
     check_known("field", *api.omit, known=_OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:

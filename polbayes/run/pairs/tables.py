@@ -53,10 +53,10 @@ def tables(fit: PairsFit, *, level: float, rope: float) -> dict[str, pd.DataFram
     """
     posterior = fit.posterior
     found = {
-        "tilt": _signed(_with_mean(posterior["tilt"]), level),
+        "tilt": _signed(with_mean(posterior["tilt"]), level),
         "tilt_parts": _parts(posterior["tilt_part"], level),
         "favour": _favour(posterior, level, rope),
-        "tilt_pairs": _pairs(_with_mean(posterior["tilt"]), level),
+        "tilt_pairs": _pairs(with_mean(posterior["tilt"]), level),
         "rating_sides": _rating_sides(fit, level),
         "verdict_judges": _judges(posterior, level),
         "verdict_sds": _sds(posterior, level),
@@ -65,8 +65,8 @@ def tables(fit: PairsFit, *, level: float, rope: float) -> dict[str, pd.DataFram
     return {name: table for name, table in found.items() if len(table)}
 
 
-def _with_mean(values: xr.DataArray) -> xr.DataArray:
-    """Add the mean over dimensions, if there are several."""
+def with_mean(values: xr.DataArray) -> xr.DataArray:
+    """Add the mean over dimensions, called ``all``; where there is one dimension, call it so."""
     if values.sizes["dimension"] == 1:
         return values.assign_coords(dimension=[ALL])
     mean = values.mean("dimension").expand_dims(dimension=[ALL])
@@ -103,13 +103,13 @@ def _sides(draws: np.ndarray) -> dict[str, float]:
 
 
 def _parts(values: xr.DataArray, level: float) -> pd.DataFrame:
-    values = _with_mean(values).sel(dimension=ALL, drop=True)
+    values = with_mean(values).sel(dimension=ALL, drop=True)
     return _signed(values.transpose(*_SAMPLE, "model", "part").sel(part=list(PARTS)), level)
 
 
 def _favour(posterior: xr.Dataset, level: float, rope: float) -> pd.DataFrame:
     rows = []
-    for key, draws in _rows(_with_mean(posterior["favour"])):
+    for key, draws in _rows(with_mean(posterior["favour"])):
         found = interval(draws, level)
         rows.append(
             {
@@ -122,7 +122,7 @@ def _favour(posterior: xr.Dataset, level: float, rope: float) -> pd.DataFrame:
                 "decision": decide(found["lower"], found["upper"], rope),
             }
         )
-    equal = _table(_with_mean(posterior["equal"]), level, measure="equal")
+    equal = _table(with_mean(posterior["equal"]), level, measure="equal")
     return pd.concat([pd.DataFrame(rows), equal], ignore_index=True).assign(rope=rope, level=level)
 
 
@@ -141,14 +141,20 @@ def _rating_sides(fit: PairsFit, level: float) -> pd.DataFrame:
     for scale in RATINGS:
         if f"{scale}_side" not in posterior:
             continue
-        side, at = posterior[f"{scale}_side"], posterior[f"{scale}_level"]
-        cuts = posterior[f"{scale}_cut"]
-        cut = cuts.rename({str(cuts.dims[-1]): "cut"})
-        right, left = (_points(at + sign * side / 2, cut) for sign in (1, -1))
-        for unit, values in (("logits", side), ("points", right - left)):
+        right, left = expected_ratings(posterior, scale)
+        for unit, values in (("logits", posterior[f"{scale}_side"]), ("points", right - left)):
             table = _signed(values.transpose(*_SAMPLE, "model"), level)
             tables.append(table.assign(scale=scale, unit=unit))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def expected_ratings(posterior: xr.Dataset, scale: str) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the expected rating, 1 to 5, of answers for the right and for the left, by model."""
+    side, at = posterior[f"{scale}_side"], posterior[f"{scale}_level"]
+    cuts = posterior[f"{scale}_cut"]
+    cut = cuts.rename({str(cuts.dims[-1]): "cut"})
+    right, left = (_points(at + sign * side / 2, cut) for sign in (1, -1))
+    return right, left
 
 
 def _points(at: xr.DataArray, cut: xr.DataArray) -> xr.DataArray:

@@ -7,10 +7,13 @@ from polbayes.config.tasks import Answer, Call, Task
 
 def _do(call: Call) -> Answer | None:
     from polbayes.run.finished import answer_of_folder
+    from polbayes.tasks.compare.paired_page import with_moves
     from polbayes.tasks.compare.task import compare
 
     compare(call.config, command=call.command)
-    return answer_of_folder(Path(call.config.run_dir).expanduser())
+    folder = Path(call.config.run_dir).expanduser()
+    answer = answer_of_folder(folder)
+    return None if answer is None else with_moves(answer, folder)
 
 
 TASK = Task(

@@ -19,6 +19,8 @@ from polbayes.tasks.compare.finished import FinishedRun
 
 _ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
 _SHOWN = 5
+# What the texts of an item are called, by what an item is.
+_TEXTS = {"statement": "wordings", "pair": "requests"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Aligned:
     # Whether the runs are linked: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]
+    parts: Mapping[str, xr.Dataset]  # the answers of each run under the names in `data`
 
 
 @dataclass
@@ -56,16 +59,19 @@ class _Versions:
         return name if len(versions) == 1 else f"{name} @ {versions[number][1][0]}"
 
 
-def align(runs: Sequence[FinishedRun], *, by_name: bool = False) -> Aligned:
+def align(
+    runs: Sequence[FinishedRun], *, by_name: bool = False, item: str = "statement"
+) -> Aligned:
     """Align runs and merge their answers.
 
     Models of the same name are the same respondent if they answered alike, or always (`by_name`).
+    In notes, an item is called `item`.
     """
     check_poolable(runs)
     notes: list[str] = []
     parts = {run.label: run.responses for run in runs}
-    parts = _renamed(parts, "item", _statements, _same_item, notes)
-    parts = _renamed(parts, "prefix", _prefixes, lambda a, b: a == b, notes)
+    parts = _renamed(parts, "item", _statements, _same_item, notes, item)
+    parts = _renamed(parts, "prefix", _prefixes, lambda a, b: a == b, notes, "prefix")
     names, parts = _respondents(parts, notes, by_name=by_name)
     data = merge(list(_mergeable(parts).values()))
     from_run = [
@@ -79,8 +85,9 @@ def align(runs: Sequence[FinishedRun], *, by_name: bool = False) -> Aligned:
         for line in str(part.attrs.get("notes", "")).splitlines()
         if line
     )
-    linked = _linked(parts, notes)
-    return Aligned(data, names, _snapshots(parts, names, notes), linked, tuple(notes))
+    linked = _linked(parts, notes, item)
+    snapshots = _snapshots(parts, names, notes, item)
+    return Aligned(data, names, snapshots, linked, tuple(notes), parts)
 
 
 def check_poolable(runs: Sequence[FinishedRun]) -> None:
@@ -108,8 +115,9 @@ def _renamed(
     contents: Callable[[xr.Dataset], dict[str, Any]],
     same: Callable[[Any, Any], bool],
     notes: list[str],
+    what: str,
 ) -> dict[str, xr.Dataset]:
-    """Distinguish different things with the same label along `dim`."""
+    """Distinguish different things, called `what`, with the same label along `dim`."""
     versions = _Versions()
     numbers = {
         run: {
@@ -120,9 +128,9 @@ def _renamed(
     differing = [name for name, found in versions.found.items() if len(found) > 1]
     if differing:
         more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-        what = "Statements" if dim == "item" else "Prefixes"
+        named = "Prefixes" if what == "prefix" else f"{what.capitalize()}s"
         notes.append(
-            f"{what} that are not the same in all runs, though they have the same name, are "
+            f"{named} that are not the same in all runs, though they have the same name, are "
             f"treated as different ones: {', '.join(differing[:_SHOWN])}{more}."
         )
     out = {}
@@ -266,7 +274,7 @@ def _asked(data: xr.Dataset, dimension: str) -> set[tuple[str, str]]:
     return found
 
 
-def _linked(parts: Mapping[str, xr.Dataset], notes: list[str]) -> bool:
+def _linked(parts: Mapping[str, xr.Dataset], notes: list[str], item: str) -> bool:
     """Return whether the runs are linked in every dimension, and note by what."""
     whole = True
     for one in together(d for part in parts.values() for d in dimensions_of(part)):
@@ -281,7 +289,7 @@ def _linked(parts: Mapping[str, xr.Dataset], notes: list[str]) -> bool:
         models_shared = len(shared) - items_shared
         notes.append(
             f"On {dimension} questions all runs have {items_shared} "
-            f"statement{'s' * (items_shared != 1)} and {models_shared} "
+            f"{item}{'s' * (items_shared != 1)} and {models_shared} "
             f"respondent{'s' * (models_shared != 1)} in common."
         )
         whole &= connected
@@ -298,7 +306,10 @@ def _connected(sets: list[set[tuple[str, str]]]) -> bool:
 
 
 def _snapshots(
-    parts: Mapping[str, xr.Dataset], names: Mapping[tuple[str, str], str], notes: list[str]
+    parts: Mapping[str, xr.Dataset],
+    names: Mapping[tuple[str, str], str],
+    notes: list[str],
+    item: str,
 ) -> tuple[tuple[str, str], ...]:
     """Pair the same model at different times, by its name or its checkpoint."""
     chains: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -319,7 +330,7 @@ def _snapshots(
                 continue
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
                 pairs.append((before, after))
-                notes += _confounded(parts, (run, before), (later, after))
+                notes += _confounded(parts, (run, before), (later, after), item)
             else:
                 notes.append(
                     f"{before} and {after} were asked nothing in common, so that no drift is given."
@@ -328,12 +339,12 @@ def _snapshots(
 
 
 def _confounded(
-    parts: Mapping[str, xr.Dataset], first: tuple[str, str], second: tuple[str, str]
+    parts: Mapping[str, xr.Dataset], first: tuple[str, str], second: tuple[str, str], item: str
 ) -> list[str]:
     """Note differences between two snapshots other than their time."""
     one, other = (parts[run].sel(model=name) for run, name in (first, second))
     notes = []
-    asked = [_design(data) for data in (one, other)]
+    asked = [_design(data, item) for data in (one, other)]
     unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
     if unequal:
         numbers = ", ".join(
@@ -353,10 +364,10 @@ def _confounded(
     return notes
 
 
-def _design(data: xr.Dataset) -> dict[str, set[Any]]:
+def _design(data: xr.Dataset, item: str) -> dict[str, set[Any]]:
     """Return what a model was asked: statements, wordings, prefixes and repetitions."""
     asked = data["status"].transpose("item", "variant", "prefix", "run").values >= ASKED
-    axes = {"statements": (0,), "wordings": (0, 1), "prefixes": (2,), "repetitions": (3,)}
+    axes = {f"{item}s": (0,), _TEXTS[item]: (0, 1), "prefixes": (2,), "repetitions": (3,)}
     dims = ("item", "variant", "prefix", "run")
     return {
         name: {

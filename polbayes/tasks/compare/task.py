@@ -23,6 +23,7 @@ from polbayes.run.run import fit_inputs, fit_into
 from polbayes.tasks.compare.align import Aligned, align
 from polbayes.tasks.compare.finished import FinishedRun, check_finished, digests, load_finished
 from polbayes.tasks.compare.modes import in_modes
+from polbayes.tasks.compare.paired import all_paired, compare_paired
 from polbayes.tasks.compare.settings import as_text, for_several, settle
 from polbayes.tasks.compare.tables import comparison_table, drift_table, run_table
 
@@ -51,6 +52,9 @@ def compare(config: RunConfig, *, command: Sequence[str]) -> None:
     folders = check_finished(config.runs)
     folder = Path(config.run_dir).expanduser()
     manifest = _manifest(folder, list(folders))
+    if all_paired(folders):
+        compare_paired(config, folders, manifest, command=command)
+        return
     loaded: dict[str, FinishedRun] = {}
     first, path = next(iter(folders.items()))
     loaded[first] = load_finished(first, path)

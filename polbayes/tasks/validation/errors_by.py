@@ -22,14 +22,14 @@ from polbayes.measures.resampling import (
 )
 from polbayes.tasks.validation.coded import Coded
 
-_SIDE = {-1: "left", 1: "right", 0: "none"}
+SIDES = {-1: "left", 1: "right", 0: "none"}
 
 
 def errors_table(coded: Coded, bootstrap: Bootstrap) -> pd.DataFrame:
     """Compute error rates and proportions not coded by model, prefix and keying."""
     groups = dict(coded.answers.groups)
     if coded.answers.keying is not None:
-        sides = [_SIDE[k] for k in coded.answers.keying.tolist()]
+        sides = [SIDES[k] for k in coded.answers.keying.tolist()]
         groups["keying"] = np.array(sides, dtype=object)
     rows = []
     for group, values in groups.items():

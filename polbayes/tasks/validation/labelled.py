@@ -11,11 +11,12 @@ import pandas as pd
 from polbayes.data.dataset import STANCE_CLASSES
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known, unknown
+from polbayes.instrument.poles import POLITICAL, Poles
 
 _NEEDED = ("statement", "response", "label")
 GROUPS = ("model", "prefix")
 COLUMNS = (*_NEEDED, *GROUPS, "item", "keying")
-_SIDES = {"-1": -1, "left": -1, "1": 1, "+1": 1, "right": 1, "0": 0, "": 0}
+_SIDES = {"-1": -1, "1": 1, "+1": 1, "0": 0, "": 0}
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Labelled:
     # By name (model, prefix) a text per answer, for columns that the table has.
     groups: Mapping[str, np.ndarray]
     items: np.ndarray | None
-    # -1 if agreeing is left-leaning, 1 if right-leaning, 0 otherwise.
+    # -1 if agreeing is for the negative pole, such as the left, 1 for the positive, 0 otherwise.
     keying: np.ndarray | None
     n_unlabelled: int  # rows of the table without a label, which are left out
 
@@ -98,11 +99,12 @@ def read_labelled(
     columns: Mapping[str, str | None],
     merge: Mapping[str, Sequence[str]],
     section: str = "validation",
+    poles: Poles = POLITICAL,
 ) -> Labelled:
     """Read a table of labelled answers.
 
     `columns` maps `COLUMNS` to columns of the table; missing or None stands for the same name.
-    `section` is the config's section, for errors.
+    `section` is the config's section, for errors. Keying may name the `poles`, or left and right.
     """
     classes = merged_classes(merge, section=section)
     if not path.is_file():
@@ -132,7 +134,7 @@ def read_labelled(
         classes=classes,
         groups={n: np.array(kept[n], dtype=object) for n in GROUPS if n in kept},
         items=np.array(kept["item"], dtype=object) if "item" in kept else None,
-        keying=_keying(kept["keying"], rows, path) if "keying" in kept else None,
+        keying=_keying(kept["keying"], rows, path, poles) if "keying" in kept else None,
         n_unlabelled=int((~labelled).sum()),
     )
 
@@ -172,14 +174,18 @@ def _labels(
     return out
 
 
-def _keying(texts: Sequence[str], rows: np.ndarray, path: Path) -> np.ndarray:
+def _keying(texts: Sequence[str], rows: np.ndarray, path: Path, poles: Poles) -> np.ndarray:
+    words: dict[str, int] = {}
+    for one in (POLITICAL, poles):
+        words |= {one.negative.word.lower(): -1, one.positive.word.lower(): 1}
+    sides = _SIDES | words
     out = np.zeros(len(texts), dtype=np.int64)
     for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
         side = text.strip().lower()
-        if side not in _SIDES:
+        if side not in sides:
             raise UserError(
-                f"{path}: row {row + 1}: the keying '{text.strip()}' is none of -1, 0, 1, left and "
-                "right."
+                f"{path}: row {row + 1}: the keying '{text.strip()}' is none of -1, 0, 1, "
+                f"{poles.negative.word} and {poles.positive.word}."
             )
-        out[k] = _SIDES[side]
+        out[k] = sides[side]
     return out

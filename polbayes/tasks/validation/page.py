@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Section, Verbatim, grid
 from polbayes.report.figures.coder_calibration import plot_coder_calibration
@@ -22,6 +23,7 @@ from polbayes.report.prose import plural
 from polbayes.tasks.annotation.sheet import read_sheet
 from polbayes.tasks.annotation.task import LABELLED, TIES
 from polbayes.tasks.validation.coded import Coded
+from polbayes.tasks.validation.errors_by import SIDES
 from polbayes.tasks.validation.labelled import NOT_CODED, Labelled
 from polbayes.tasks.validation.scores import SCORES
 
@@ -37,8 +39,8 @@ _MEASURES = {
     "ece_scaled": "expected calibration error, scaled",
     "error_rate": "coded wrongly, of those coded",
     "share_not_coded": "not coded",
-    "error_rate_difference": "coded wrongly, right minus left",
-    "not_coded_difference": "not coded, right minus left",
+    "error_rate_difference": "coded wrongly, {positive} minus {negative}",
+    "not_coded_difference": "not coded, {positive} minus {negative}",
     "bias_labels": "bias by the labels",
     "bias_coded": "bias by the codes",
     "bias_shift": "codes minus labels",
@@ -55,16 +57,17 @@ def sections(
     command: Sequence[str],
     text: str,
     versions: Mapping[str, str],
+    poles: Poles = POLITICAL,
 ) -> list[Section]:
-    """Make the sections of the page."""
+    """Make the sections of the page, in the words for the two poles."""
     level = float(tables["scores"]["level"].iloc[0])
     made = [
-        _keying(tables, level),
+        _keying(tables, level, poles),
         _scores(tables, level),
         _confusion(tables, answers),
         _thresholds(tables, level),
         _calibration(tables, level),
-        _errors(tables, level),
+        _errors(tables, level, poles),
     ]
     entries = tuple((f"{name}:", version) for name, version in versions.items())
     again = Section(
@@ -134,19 +137,22 @@ def front(answers: Labelled, read: Sequence[Coded], title: str, path: Path) -> F
     )
 
 
-def _keying(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
+def _keying(tables: Mapping[str, pd.DataFrame], level: float, poles: Poles) -> Section | None:
     table = tables.get("keying")
     if table is None:
         return None
-    sentences = keying_sentences(table)
+    low, high = poles.negative, poles.positive
+    sentences = keying_sentences(table, poles)
     reading = (
         "A coder that errs more on statements of one side moves the bias measure, whatever its "
-        "precision. Bias is half the net agreement with right-keyed wordings minus half that with "
-        "left-keyed ones, negative on the left, here of these very answers: by their labels and by "
-        "what was coded, answers not coded left out.",
+        f"precision. Bias is half the net agreement with {high.word}-keyed wordings minus half "
+        f"that with {low.word}-keyed ones, negative on the side of {low.noun}, here of these very "
+        "answers: by their labels and by what was coded, answers not coded left out.",
     )
-    columns = [_CODER, _MEASURE, *show.estimate("Estimate", level, digits=3), _N]
-    columns += [*show.texts("interval", "note")]
+    words = {"negative": low.word, "positive": high.word}
+    named = {name: text.format(**words) for name, text in _MEASURES.items()}
+    columns = [_CODER, show.named("measure", "Measure", named)]
+    columns += [*show.estimate("Estimate", level, digits=3), _N, *show.texts("interval", "note")]
     numbers = grid(table, columns, caption="Errors by keying.", csv="keying")
     blocks: tuple[Block, ...] = (Bullets(tuple(sentences)), numbers)
     return Section("keying", "Do the errors move the bias measure?", reading, blocks)
@@ -275,10 +281,13 @@ def _calibration(tables: Mapping[str, pd.DataFrame], level: float) -> Section:
     return Section("calibration", "Is the confidence to be believed?", reading, tuple(blocks))
 
 
-def _errors(tables: Mapping[str, pd.DataFrame], level: float) -> Section | None:
+def _errors(tables: Mapping[str, pd.DataFrame], level: float, poles: Poles) -> Section | None:
     table = tables.get("errors")
     if table is None:
         return None
+    of_poles = {SIDES[-1]: poles.negative.word, SIDES[1]: poles.positive.word}
+    keyed = table["group"] == "keying"
+    table = table.assign(value=table["value"].where(~keyed, table["value"].replace(of_poles)))
     blocks: list[Block] = []
     for coder, rows in table[table["measure"] == "error_rate"].groupby("coder", sort=False):
         panels = [

@@ -12,10 +12,11 @@ import xarray as xr
 
 from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
-from polbayes.data.dataset import write_dataset
+from polbayes.data.dataset import opened_responses, responses_path, write_dataset
 from polbayes.data.progress import conclude, say
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
+from polbayes.instrument.poles import POLITICAL, Poles, poles_in
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.resampling import Bootstrap
 from polbayes.probing.journal import CODING
@@ -44,7 +45,8 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     _check_coders(coders, models, "validation.coders" if settings.coders else "coding.coders")
     given = settings.table
     path = Path(given).expanduser() if given else run / config.annotation.folder / LABELLED
-    answers = read_labelled(path, columns=settings.columns, merge=settings.merge)
+    poles = _poles(run)
+    answers = read_labelled(path, columns=settings.columns, merge=settings.merge, poles=poles)
     read = []
     try:
         for name in coders:
@@ -62,7 +64,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     )
     page = write_page(
         front(answers, read, config.title, path),
-        sections(tables, answers, command=command, text=text, versions=versions()),
+        sections(tables, answers, command=command, text=text, versions=versions(), poles=poles),
         tables,
         run / FOLDER,
         also=lambda folder: write_dataset(counts, folder / CONFUSION),
@@ -72,6 +74,14 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
             conclude(f"validate_coder: {row['coder']}: {_scored(row)}")
     conclude(f"validate_coder: {page}")
     return page
+
+
+def _poles(run: Path) -> Poles:
+    """Return the words for the poles of the run in the folder; left and right if there is none."""
+    if not run.is_dir() or not responses_path(run).is_file():
+        return POLITICAL
+    with opened_responses(run) as data:
+        return poles_in(data)
 
 
 def _scored(row: Mapping[str, Any]) -> str:

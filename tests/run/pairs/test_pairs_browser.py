@@ -65,3 +65,23 @@ def test_it_prints_with_its_figures(browser: Any, page: Path) -> None:
     assert visit.page.pdf().startswith(b"%PDF")
     assert visit.said == []
     visit.context.close()
+
+
+def test_on_a_phone_a_section_takes_a_screen_until_something_is_opened(
+    browser: Any, page: Path
+) -> None:
+    visit = Visit(browser, page, width=390)
+    heights = visit.page.evaluate(
+        "[...document.querySelectorAll('main > section')].map("
+        "(one) => [one.id, one.getBoundingClientRect().height])"
+    )
+    assert len(heights) == 10
+    assert [one for one in heights if one[1] > 900] == []
+    reading = visit.page.locator("#tilt details.reading")
+    assert not reading.get_by_text("in logits of a verdict").is_visible()
+    reading.locator("summary").click()
+    assert reading.get_by_text("in logits of a verdict").is_visible()
+    visit.context.close()
+    wide = Visit(browser, page)
+    assert wide.page.locator("#tilt details.reading[open]").is_visible()
+    wide.context.close()

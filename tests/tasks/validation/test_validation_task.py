@@ -3,9 +3,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from polbayes.cli import _main
-from polbayes.data.dataset import STANCE_CLASSES, read_dataset
+from polbayes.data.dataset import CELL_DIMS, STANCE_CLASSES, read_dataset, write_dataset
+from polbayes.instrument.dimensions import Dimension, dimension_coordinates
 
 EVIL = "<script>alert(1)</script>"
 
@@ -104,6 +106,28 @@ def test_again_with_other_coders_the_page_is_replaced(tmp_path, table):
     assert called(tmp_path, table, "validation.coders=[likert]") == 0
     assert set(pd.read_csv(folder / "tables" / "scores.csv")["coder"]) == {"likert"}
     assert not (folder / "figures" / "scores_lexical.png").exists()
+
+
+def test_sides_have_the_words_of_the_run_in_the_folder(tmp_path, table):
+    own = Dimension("world", "Diplomatic", "nation", "globe")
+    data = xr.Dataset(coords={name: ["one"] for name in CELL_DIMS})
+    items = [{own.dimension: 1.0}]
+    (tmp_path / "v").mkdir()
+    write_dataset(
+        data.assign_coords(dimension_coordinates((own,), items)), tmp_path / "v" / "responses.nc"
+    )
+    frame = pd.read_csv(table)
+    frame.assign(keying=np.repeat(["globe", "nation"], 20)).to_csv(table, index=False)
+    assert called(tmp_path, table, "validation.coders=[lexical]") == 0
+    folder = tmp_path / "v" / "validation"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    shown = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]+>", " ", page).split("The whole config")[0]
+    assert "net agreement with globe-keyed wordings minus half that with nation-keyed" in shown
+    assert "coded wrongly, globe minus nation" in shown
+    assert not re.search(r"\bleft-|right-keyed|right minus left|\bleft\b(?! out)", shown)
+    # In files the sides keep the ids that they have in every run.
+    errors = pd.read_csv(folder / "tables" / "errors.csv")
+    assert set(errors.loc[errors["group"] == "keying", "value"]) == {"left", "right"}
 
 
 @pytest.mark.parametrize(

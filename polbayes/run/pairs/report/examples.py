@@ -33,9 +33,10 @@ def examples(results: PairsResults) -> Section:
         show.share("equal", "Verdicts of equal"),
     ]
     ordered = table.reindex(table["score"].abs().sort_values(ascending=False).index)
+    caption = "Pairs, the most one-sided first."
     blocks: list[Block] = [
-        grid(ordered, columns, caption="Pairs, the most one-sided first.", csv="pairs"),
-        *_texts(results, ordered),
+        grid(ordered, columns, caption=caption, csv="pairs", searchable=True),
+        Fold("The most one-sided pair of each model", tuple(_texts(results, ordered))),
     ]
     return Section("pairs", "The pairs", reading, tuple(blocks), {"pairs": table})
 

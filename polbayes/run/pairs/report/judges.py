@@ -55,7 +55,8 @@ def judges(results: PairsResults) -> Section | None:
             *show.estimate("Estimate", level),
         ]
         caption = "What verdicts follow, without a model; shares and differences of shares."
-        blocks.append(grid(raw, columns, caption=caption, csv="judge_preferences"))
+        inner = grid(raw, columns, caption=caption, csv="judge_preferences")
+        blocks.append(Fold("The same without a model", (inner,)))
     blocks += [_unusable(results), _self(results)]
     return Section("judges", "The judges", reading, tuple(blocks))
 
@@ -71,6 +72,8 @@ def _effects(table: pd.DataFrame, level: float) -> list[Block]:
         show.named("effect", "Effect", _EFFECTS),
         *show.estimate("Logits", level),
     ]
+    caption = "Effects of the judges."
+    numbers = grid(table, columns, caption=caption, csv="verdict_judges", posterior=True)
     return [
         Picture(
             name="verdict_judges",
@@ -79,9 +82,7 @@ def _effects(table: pd.DataFrame, level: float) -> list[Block]:
             figure=plot_forest(panels, centre=0.0, dress=lambda axes: None),
             posterior=True,
         ),
-        grid(
-            table, columns, caption="Effects of the judges.", csv="verdict_judges", posterior=True
-        ),
+        Fold("Effects of the judges, as a table", (numbers,)),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Bullets, Picture, Section, grid
+from polbayes.report.blocks import WIDEST, Block, Bullets, Fold, Picture, Section, grid
 from polbayes.report.figures import style
 from polbayes.report.numbers import interval, number
 from polbayes.run.pairs.report.results import SIGN, PairsResults
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ALL = "all"
+# Of the figure, by the number of panels beside each other, in inches.
+_WIDTHS = {1: 0.72 * style.WIDTH, 2: style.WIDTH, 3: WIDEST}
 # By what the checks said of the run that the positions are of.
 _WARNINGS: Mapping[str, tuple[str, ...]] = {
     "bad": (
@@ -47,6 +49,8 @@ def beliefs(results: PairsResults) -> Section | None:
         *show.estimate("Position θ", results.level, prefix="theta"),
         *show.estimate("Tilt, in logits", results.level, prefix="tilt"),
     ]
+    caption = "Position and tilt."
+    numbers = grid(table, columns, caption=caption, csv="positions", posterior=True)
     blocks: list[Block] = [
         Picture(
             name="positions",
@@ -58,7 +62,7 @@ def beliefs(results: PairsResults) -> Section | None:
             posterior=True,
         ),
         Bullets(tuple(_correlations(results))),
-        grid(table, columns, caption="Position and tilt.", csv="positions", posterior=True),
+        Fold("As a table", (numbers,)),
     ]
     return Section("beliefs", "What models say, and how they treat others", reading, tuple(blocks))
 
@@ -93,9 +97,9 @@ def _correlated(results: PairsResults) -> dict[str, str]:
 
 def _plot(table: pd.DataFrame, correlated: Mapping[str, str]) -> "Figure":
     groups = [(str(name), rows) for name, rows in table.groupby("dimension", sort=False)]
-    across = min(len(groups), 2)
+    across = min(len(groups), 3)
     down = -(-len(groups) // across)
-    with style.drawing(style.WIDTH if across > 1 else 0.72 * style.WIDTH, 3.9 * down) as figure:
+    with style.drawing(_WIDTHS[across], 3.9 * down) as figure:
         every = style.abreast(figure, len(groups), across=across)
         for axes, (name, rows) in zip(every, groups, strict=True):
             colour = style.COLOUR.get(name, style.INK)

@@ -100,10 +100,15 @@ def tilt(results: PairsResults) -> Section | None:
             figure=plot_forest(panels, centre=0.0, dress=_dress),
             posterior=True,
         ),
-        grid(table, columns, caption="Tilt of the models.", csv="tilt", posterior=True),
-        _favour(favour, results.level),
+        Fold(
+            "As tables, and differences between models",
+            (
+                grid(table, columns, caption="Tilt of the models.", csv="tilt", posterior=True),
+                _favour(favour, results.level),
+                *_differences(results),
+            ),
+        ),
     ]
-    blocks += _differences(results)
     return Section("tilt", "Which side is helped more", reading, tuple(blocks))
 
 
@@ -117,8 +122,7 @@ def _differences(results: PairsResults) -> list[Block]:
         show.chance("p_left", "Probability that A is left of B"),
     ]
     caption = "Differences between models."
-    inner = grid(pairs, columns, caption=caption, csv="tilt_pairs", posterior=True)
-    return [Fold("Differences between models", (inner,))]
+    return [grid(pairs, columns, caption=caption, csv="tilt_pairs", posterior=True)]
 
 
 def _heading(dimension: str) -> str:
@@ -178,9 +182,14 @@ def parts(results: PairsResults) -> Section | None:
             figure=plot_forest(panels, centre=0.0, dress=_dress),
             posterior=True,
         ),
-        grid(table, columns, caption="Parts of the tilt.", csv="tilt_parts", posterior=True),
+        Fold("As a table", (_numbers(table, columns),)),
     ]
     return Section("tilt-parts", "What the tilt consists of", reading, tuple(blocks))
+
+
+def _numbers(table: pd.DataFrame, columns: list[Column]) -> Block:
+    caption = "Parts of the tilt."
+    return grid(table, columns, caption=caption, csv="tilt_parts", posterior=True)
 
 
 def published(results: PairsResults) -> Section | None:
@@ -220,8 +229,13 @@ def published(results: PairsResults) -> Section | None:
             alt="Dot plots, one row per model; the numbers are in the table below.",
             figure=plot_forest(panels, centre=None, dress=lambda axes: None),
         ),
-        grid(together, columns, caption="All judges together.", csv="even_handedness"),
-        Fold("Each judge by itself", (by_judge,)),
+        Fold(
+            "As tables, and each judge by itself",
+            (
+                grid(together, columns, caption="All judges together.", csv="even_handedness"),
+                by_judge,
+            ),
+        ),
     ]
     return Section("published", "As published", reading, tuple(blocks))
 
@@ -255,15 +269,17 @@ def by_side(results: PairsResults) -> Section | None:
             alt="Dot plots, one row per model; the numbers are in the table below.",
             figure=plot_forest(panels, centre=0.0, dress=lambda axes: None),
         ),
-        grid(differences, columns, caption="Differences between the sides.", csv="sides"),
         Fold(
-            "Each side by itself",
-            (grid(table[table["side"] != "difference"], columns, caption="Means.", csv="sides"),),
+            "As tables, and each side by itself",
+            (
+                grid(differences, columns, caption="Differences between the sides.", csv="sides"),
+                grid(table[table["side"] != "difference"], columns, caption="Means.", csv="sides"),
+            ),
         ),
     ]
     fitted = results.table("rating_sides")
     if fitted is not None:
-        blocks.append(_fitted(fitted, results.level))
+        blocks.append(Fold("From the ordinal model", (_fitted(fitted, results.level),)))
     return Section("sides", "Hedging, compliance and length by side", reading, tuple(blocks))
 
 

@@ -1,6 +1,6 @@
 """The report of a run on paired requests as files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ import xarray as xr
 from polbayes.data.dataset import STATUS, open_responses, read_dataset
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
+from polbayes.instrument.dimensions import dimensions_of
 from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
+from polbayes.report.labels import in_labels, labels_of
 from polbayes.report.page import front_of
 from polbayes.report.write import write_page
 from polbayes.run.manifest import Manifest
@@ -46,13 +48,19 @@ _OPTIONAL = "What models say, and how they treat others"
 
 def write_pairs_report(job: Job[PairsPlan]) -> list[str]:
     """Write the report of a run on paired requests."""
-    results = assemble(job)
+    write_pairs_page(assemble(job), job.folder / "report")
+    return ["report/index.html"]
+
+
+def write_pairs_page(results: PairsResults, folder: Path, *, first: Sequence[Section] = ()) -> None:
+    """Write the page of results on paired requests, with further sections first."""
     made = {name: section(results) for name, section in SECTIONS.items()}
+    labels = labels_of(dimensions_of(results.responses))
     present = [section for section in made.values() if section is not None]
     absent = [name for name, section in made.items() if section is None and name != _OPTIONAL]
     front = front_of(results, absent, answer=answer(results))
-    write_page(front, present, results.tables, job.folder / "report")
-    return ["report/index.html"]
+    shown = [in_labels(section, labels) for section in (*first, *present)]
+    write_page(front, shown, results.tables, folder)
 
 
 def assemble(job: Job[PairsPlan]) -> PairsResults:
@@ -75,7 +83,7 @@ def assemble(job: Job[PairsPlan]) -> PairsResults:
         | read_tables(job.folder / "estimates")
         | _positions(job),
         level=config.analysis.level,
-        exclusions=[*_exclusions(responses, verdicts), *fit["notes"]],
+        exclusions=[*exclusions(responses, verdicts), *fit["notes"]],
         verdict=fit.get("verdict", ""),
         verdict_sentences=list(fit.get("sentences", [])),
         notes=[line for text in notes for line in text.splitlines() if line],
@@ -115,7 +123,7 @@ def _verdict_on_positions(folder: str | None) -> str:
     return str(fit.get("verdict", ""))
 
 
-def _exclusions(responses: xr.Dataset, verdicts: xr.Dataset) -> list[str]:
+def exclusions(responses: xr.Dataset, verdicts: xr.Dataset) -> list[str]:
     """Describe what the numbers exclude."""
     status = responses["status"]
     failed = int((status == STATUS["error"]).sum())
