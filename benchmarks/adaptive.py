@@ -1,18 +1,24 @@
 """Adaptive probing against random and balanced selection: interval widths, and coverage.
 
-``python benchmarks/adaptive.py --simulations 20`` draws answers from the model, so that the true
-positions are known. ``--pool FOLDER +experiment=NAME ...`` takes the folder of a run whose stage
-code is done, and its config: its answers are a pool from which cells are drawn. Each way of
-choosing may put ``--part`` of the questions, by default a quarter; the yardstick is the full
-design. All fits are Laplace approximations.
+``python benchmarks/adaptive.py --simulations 20`` draws parameters from the priors and answers from
+the model, so that the true positions are known, and intervals cover them at their nominal rate if
+neither the choice of questions nor the sampler goes wrong. ``--pool FOLDER +experiment=NAME ...``
+takes the folder of a run whose stage code is done, and its config: its answers are a pool from
+which cells are drawn, with ``--seeds`` 1, 2, .... Each way of choosing may put ``--part`` of the
+questions, by default a quarter; the yardstick is the full design. All fits are quick ones
+(``sampler=laplace``), with ``--draws`` draws of each of four chains.
 """
 
 import argparse
+import json
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from polbayes.config.compose import compose
@@ -20,6 +26,7 @@ from polbayes.config.schema import AnalysisConfig, ProbingConfig, SamplerConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STATUS, read_dataset
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.fit import fit
+from polbayes.fit.sampling.laplace import QUICK
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import Spec, parse_spec
@@ -44,8 +51,17 @@ PARTS = {
     "quirk": "~ (1 | model:item)",
     "wording": "~ (1 | item:variant)",
 }
-MODELS, ITEMS, PREFIXES = 4, 24, 3
-SHARP = 2.5  # decisiveness: models say much the same each time, as most real ones do
+# As the priors of the analysis, from which the worlds are drawn. Models say much the same each
+# time, as most real ones do.
+PRIORS = {
+    "decisiveness.common": "Normal(0.9, 0.3)",
+    "cutpoints": "LogNormal(-0.4, 0.3)",
+    "difficulty.sd": "HalfNormal(1)",
+    "acquiescence.model.sd": "HalfNormal(0.5)",
+    "steer.sd": "HalfNormal(0.3)",
+    "wording.sd": "HalfNormal(0.3)",
+}
+MODELS, ITEMS, PREFIXES = 2, 10, 2
 
 
 def main() -> None:
@@ -53,30 +69,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=10)
     parser.add_argument("--part", type=float, default=0.25)
+    parser.add_argument("--compared", type=int, default=20, help="simulations with all ways")
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="number of the first simulation")
     parser.add_argument("--pool", help="the folder of a run whose answers are drawn from")
+    parser.add_argument("--keep", action="append", default=[], help="of it, e.g. run=2: the first")
+    parser.add_argument("--seeds", type=int, default=1, help="choices from a pool")
     parser.add_argument("config", nargs="*", help="of that run")
     asked = parser.parse_args()
     if asked.pool:
         config, _ = compose([*asked.config, f"run_dir={asked.pool}"])
         spec = parse_analysis(config.analysis, config.sampler)
         assert isinstance(spec, Spec)
-        data = read_dataset(Path(asked.pool) / "responses.nc")
-        report([{name: (w, None) for name, w in ways(data, spec, config.seed, asked.part)}])
-        return
-    spec, found = parse_spec(AnalysisConfig(parts=PARTS)), []
-    for seed in range(asked.simulations):
-        data, theta = world(seed)
-        found.append({name: (ends, theta) for name, ends in ways(data, spec, seed, asked.part)})
+        first = {name: slice(int(n)) for name, n in (one.split("=") for one in asked.keep)}
+        data = read_dataset(Path(asked.pool) / "responses.nc").isel(first)
+        worlds = ((seed, spec, data, None) for seed in range(asked.seeds))
+    else:
+        spec = parse_spec(AnalysisConfig(parts=PARTS, priors=PRIORS))
+        last = asked.first + asked.simulations
+        worlds = ((seed, spec, *world(seed)) for seed in range(asked.first, last))
+    found, started = [], time.process_time()
+    for seed, spec, data, theta in worlds:
+        sampler, alone = replace(QUICK, draws=asked.draws), len(found) >= asked.compared
+        ends = ways(data, spec, seed, asked.part, sampler, alone=alone)
+        found.append({name: (one, theta) for name, one in ends})
+        if len(found) % 10 == 0 or asked.pool:
+            report(found)
+    if len(found) % 10:
         report(found)
+    print(f"{time.process_time() - started:.0f} s of processor time")
 
 
 def world(seed: int) -> tuple[xr.Dataset, np.ndarray]:
-    """Draw answers to every question; return also theta ``[model, dimension]``."""
+    """Draw parameters, and answers to every question; return also theta ``[model, dimension]``."""
     rng = np.random.default_rng(1000 + seed)
     wordings = (Variant("original", "x", "original", 1), Variant("opposite", "y", "opposite", -1))
-    sides = ("economic", "cultural")
+    dims = ["economic", "cultural"]
     items = [
-        Item(f"i{n}", sides[n % 2], 1 if n % 4 < 2 else -1, "made up", wordings, {})
+        Item(f"i{n}", dims[n % 2], 1 if n % 4 < 2 else -1, "made up", wordings, {})
         for n in range(ITEMS)
     ]
     empty = design(
@@ -85,28 +115,42 @@ def world(seed: int) -> tuple[xr.Dataset, np.ndarray]:
         [ModelInfo(f"m{n}", "{statement}") for n in range(MODELS)],
         runs=2,
     )
-    dims = ["economic", "cultural"]
-    theta = rng.normal(0, 0.8, (MODELS, 2))
+    # LKJ(2) of two dimensions is this distribution of the correlation.
+    spread, cor = abs(rng.normal(0, 1, 2)), 2 * rng.beta(2, 2) - 1
+    around = rng.normal(size=(MODELS, 2)) @ np.linalg.cholesky([[1, cor], [cor, 1]]).T
+    around -= around.mean(axis=0)  # as the analysis has it
+    theta = rng.normal(0, 1, 2) + around * spread
     of_item = np.array([dims.index(str(d)) for d in empty["dimension"].values])
-    difficulty, wording = rng.normal(0, 0.7, ITEMS), rng.normal(0, 0.3, (ITEMS, 2))
-    for d in range(2):
-        difficulty[of_item == d] -= difficulty[of_item == d].mean()
+    difficulty = effects(rng, 1.0, ITEMS)
     belief = theta[:, of_item] - difficulty + rng.normal(0, 1.0, (MODELS, ITEMS))
-    steer, agree = rng.normal(0, 0.3, (MODELS, PREFIXES)), rng.normal(0.3, 0.4, MODELS)
-    steer -= steer.mean(axis=1, keepdims=True)
+    steer, wording = effects(rng, 0.3, (MODELS, PREFIXES)), effects(rng, 0.3, (ITEMS, 2))
     wording -= wording.mean()
+    agree = effects(rng, 0.5, MODELS)
+    agree += rng.normal(0, 1) - agree.mean()
     keying = empty["keying"].transpose("item", "variant").to_numpy()[None, :, :, None, None]
     latent = keying * (belief[:, :, None, None, None] + steer[:, None, None, :, None])
     latent = latent + agree[:, None, None, None, None] + wording[None, :, :, None, None]
-    latent = SHARP * latent + rng.logistic(size=empty["status"].shape)
-    stance = np.where(latent > SHARP / 3, 1, np.where(latent < -SHARP / 3, -1, 0)).astype(np.int8)
-    ready = empty.assign(stance=(CELL_DIMS, stance))
+    noise = rng.logistic(size=empty["status"].shape) / np.exp(rng.normal(0.9, 0.3))
+    edge = np.exp(rng.normal(-0.4, 0.3)) / 2
+    stance = np.where(latent + noise > edge, 1, np.where(latent + noise < -edge, -1, 0))
+    ready = empty.assign(stance=(CELL_DIMS, stance.astype(np.int8)))
     ready["status"] = ready["status"].copy(data=np.full(stance.shape, STATUS["ok"], np.int8))
     return ready, theta
 
 
-def ways(data: xr.Dataset, spec: Spec, seed: int, part: float) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the intervals ``[end, model, dimension]`` of theta by way of choosing."""
+def effects(rng: np.random.Generator, scale: float, shape: int | tuple[int, ...]) -> np.ndarray:
+    """Draw normal effects with a half-normal standard deviation."""
+    return np.asarray(rng.normal(0, abs(rng.normal(0, scale)), shape))
+
+
+def ways(
+    data: xr.Dataset, spec: Spec, seed: int, part: float, sampler: SamplerConfig, *, alone: bool
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the intervals ``[end, model, dimension]`` of theta by way of choosing.
+
+    Those of the adaptive design are of the last fit by which it was chosen; if it is `alone`, no
+    other is fitted.
+    """
     status = data["status"].transpose(*CELL_DIMS)
     pending = np.where(status.values >= ASKED, STATUS["pending"], status.values).astype(np.int8)
     stance = data["stance"].transpose(*CELL_DIMS).values
@@ -123,49 +167,65 @@ def ways(data: xr.Dataset, spec: Spec, seed: int, part: float) -> Iterator[tuple
 
     questions = _questions(blank)
     most = int(part * len(questions))
-    yield "full", intervals(put(blank), spec, seed)
-    rng = np.random.default_rng(seed)
-    random = rng.choice(len(questions), most, replace=False)
-    yield "random", intervals(put(_with_chosen(blank, questions, random)), spec, seed)
-    balanced = _start(questions, most, seed)
-    yield "balanced", intervals(put(_with_chosen(blank, questions, balanced)), spec, seed)
     policy = Policy(
-        ProbingConfig(kind="adaptive", budget=part, start=part / 5, batch=part / 5),
+        ProbingConfig(kind="adaptive", budget=part, start=0.4 * part, batch=0.3 * part),
         spec,
         LEVEL,
         seed,
     )
     with tempfile.TemporaryDirectory() as folder:
         chosen = probe_adaptively(blank, policy, put, Path(folder))
-    yield "adaptive", intervals(put(chosen), spec, seed)
+    theta = pd.DataFrame(json.loads(chosen.attrs["adaptive"])["theta"])
+    found = theta.set_index(["model", "dimension"]).to_xarray().to_dataarray("end")
+    names = {"model": data["model"].values, "dimension": dimensions(data)}
+    yield "adaptive", found.sel(names).transpose("end", "model", "dimension").to_numpy()
+    if alone:
+        return
+    yield "full", intervals(put(blank), spec, seed, sampler)
+    rng = np.random.default_rng(seed)
+    random = rng.choice(len(questions), most, replace=False)
+    yield "random", intervals(put(_with_chosen(blank, questions, random)), spec, seed, sampler)
+    balanced = _start(questions, most, seed)
+    yield "balanced", intervals(put(_with_chosen(blank, questions, balanced)), spec, seed, sampler)
 
 
-def intervals(data: xr.Dataset, spec: Spec, seed: int) -> np.ndarray:
+def intervals(data: xr.Dataset, spec: Spec, seed: int, sampler: SamplerConfig) -> np.ndarray:
     """Return ``[end, model, dimension]`` the intervals of theta."""
     cells = gather_cells(data, spec)
     spec, _ = reduced(spec, cells)
-    posterior = fit(spec, cells, SamplerConfig(backend="laplace"), seed=seed + 1).posterior
+    posterior = fit(spec, cells, sampler, seed=seed + 1).posterior
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    dimensions = list(dict.fromkeys(data["dimension"].values.tolist()))
-    theta = posterior["theta"].sel(dimension=dimensions).quantile(ends, ["chain", "draw"])
+    theta = posterior["theta"].sel(dimension=dimensions(data)).quantile(ends, ["chain", "draw"])
     return np.asarray(theta.transpose("quantile", "model", "dimension").values)
+
+
+def dimensions(data: xr.Dataset) -> list[str]:
+    """Return the dimensions in the order of the data."""
+    return list(dict.fromkeys(name for name in data["dimension"].values.tolist() if name))
 
 
 def report(found: list[dict[str, tuple[np.ndarray, np.ndarray | None]]]) -> None:
     """Print widths relative to the full design, and coverage where the truth is known."""
-    print(f"{len(found)} worlds")
-    for name in found[0]:
-        ratio, inside = [], []
-        for world_ in found:
-            (low, high), theta = world_[name]
-            full = world_["full"][0]
-            ratio.append(((high - low) / (full[1] - full[0])).mean())
-            if theta is not None:
-                inside.append(((low <= theta) & (theta <= high)).mean())
-        said = f"{name:<9} width {np.mean(ratio):.2f} of that of the full design"
+    print(f"{len(found)} designs")
+    for name in ("full", "random", "balanced", "adaptive"):
+        both = [one for one in found if name in one]
+        ratio = [width(one[name][0]) / width(one["full"][0]) for one in both if "full" in one]
+        inside = [covered(*one[name]) for one in both if one[name][1] is not None]
+        said = f"{name:<9} widths {np.mean(ratio):.2f} times those of the full design"
         if inside:
-            said += f", coverage {np.mean(inside):.3f} ± {np.std(inside) / len(inside) ** 0.5:.3f}"
+            error = np.std(inside) / len(inside) ** 0.5
+            said += f", coverage {np.mean(inside):.3f} ± {error:.3f} in {len(inside)} simulations"
         print(said, flush=True)
+
+
+def width(ends: np.ndarray) -> float:
+    """Return the mean width of intervals ``[end, model, dimension]``."""
+    return float((ends[1] - ends[0]).mean())
+
+
+def covered(ends: np.ndarray, theta: np.ndarray) -> float:
+    """Return the part of the intervals ``[end, model, dimension]`` that have the true theta."""
+    return float(((ends[0] <= theta) & (theta <= ends[1])).mean())
 
 
 if __name__ == "__main__":

@@ -3,33 +3,39 @@
 Arguments are names of experiments; by default, all those that ask embedded models and fit the
 ideology model. Each is asked in a temporary folder, and its posterior is computed by both.
 ``--share 0.3`` gives nutpie that part of the experiment's transitions, and scales its time up.
+``--sparse 2`` also does two simulated studies of a sparse design, as in ``benchmarks/plan.py``.
 Times are processor times of sampling alone, in the same process, after compilation.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from plan import PARTS, questions, truth
 
 from polbayes.cli import _main
 from polbayes.config.compose import compose
-from polbayes.config.schema import SamplerConfig
+from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import read_dataset
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.density.density import Density
-from polbayes.fit.density.model import build
+from polbayes.fit.density.model import Built, build
 from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.sampling.diagnose import diagnose
 from polbayes.fit.sampling.imputation import with_integrated
+from polbayes.fit.sampling.laplace import QUICK
 from polbayes.fit.sampling.sample import sample
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.reduction import reduced
+from polbayes.fit.spec.spec import Spec, parse_spec
 from polbayes.fit.spec.terms import bind
+from polbayes.tasks.planning.simulation import Simulator
 
 EXPERIMENTS = ("wvs_prefixes", "instruments", "pct_masked", "pct_paraphrases")
 HEADLINE = ("theta", "lean", "bias", "acquiescence", "decisiveness")
@@ -40,35 +46,56 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiments", nargs="*", default=list(EXPERIMENTS))
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--sparse", type=int, default=0, help="studies of a sparse design")
     asked = parser.parse_args()
+    for built in sparse(asked.sparse):
+        compare("sparse", built, SamplerConfig(), asked.share)
     for name in asked.experiments:
         with tempfile.TemporaryDirectory() as folder:
-            compare(name, Path(folder), asked.share)
+            compare(name, *answered(name, Path(folder)), asked.share)
 
 
-def compare(name: str, folder: Path, share: float) -> None:
-    """Ask an experiment's respondents and compare both posteriors."""
+def sparse(number: int) -> Iterator[Built]:
+    """Yield the models of studies with one wording, two prefixes and one run, as planned ones."""
+    spec = parse_spec(AnalysisConfig(parts=PARTS, unidentified="leave_out"))
+    base = questions()
+    world = Simulator(truth(base, 1), spec, base, 0.9, 0.1, 1)
+    numbers = {"items": 12, "wordings": 1, "prefixes": 2, "runs": 1}
+    for study in range(number):
+        made = world.world(study, numbers, 4, np.random.default_rng(100 + study))
+        cells = gather_cells(made.data, spec)
+        own, _ = reduced(spec, cells)
+        yield build(own, cells, bind(own, cells))
+
+
+def answered(name: str, folder: Path) -> tuple[Built, SamplerConfig]:
+    """Ask an experiment's respondents; return the model of the answers, and its sampler."""
     overrides = [f"+experiment={name}", f"run_dir={folder}", "stages=[probe,code]"]
     _main(overrides)
     config, _ = compose(overrides)
     spec = parse_analysis(config.analysis, config.sampler)
+    assert isinstance(spec, Spec)
     cells = gather_cells(read_dataset(folder / "responses.nc"), spec)
     spec, _ = reduced(spec, cells)
-    built = build(spec, cells, bind(spec, cells))
+    return build(spec, cells, bind(spec, cells)), config.sampler
+
+
+def compare(name: str, built: Built, own: SamplerConfig, share: float) -> None:
+    """Compare both posteriors of a model."""
     density = Density(built)
     density(density.start(0))
-    own = config.sampler
     fewer = replace(own, tune=round(own.tune * share), draws=round(own.draws * share))
-    drawn, stats, exact = timed(built, fewer)
-    quick, about, fast = timed(built, SamplerConfig(backend="laplace"))
-    del stats
+    drawn, _, exact = timed(built, fewer)
+    quick, about, fast = timed(built, QUICK)
     print(
-        f"{name}: {len(cells.frame):,} cells, {density.size} coordinates; nutpie "
-        f"{exact / share:.0f} s, laplace {fast:.1f} s, {exact / share / fast:.0f} times; "
+        f"{name}: {len(built.cells.frame):,} cells, {density.size} coordinates; nutpie "
+        f"{exact / share:.1f} s, laplace {fast:.1f} s, {exact / share / fast:.0f} times; "
         f"k = {float(about['pareto_k']):.2f}, {int(about['transitions'])} transitions",
         flush=True,
     )
-    differences(named(built, drawn), named(built, quick))
+    found = named(built, quick)
+    print("  " + diagnose(found, about).sentences[-1])
+    differences(named(built, drawn), found)
 
 
 def timed(built: Any, config: SamplerConfig) -> tuple[xr.Dataset, xr.Dataset, float]:

@@ -41,7 +41,7 @@ from polbayes.respondents.base import Question
 
 MB = 1e6
 _PASSED = ("models", "items", "paraphrases", "prefixes")
-_PASSED += ("sampler", "chains", "draws", "tune", "short_chains")
+_PASSED += ("sampler", "chains", "draws", "tune")
 
 
 def main() -> None:
@@ -58,7 +58,6 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--draws", type=int, default=250, help="of each chain")
     parser.add_argument("--tune", type=int, default=250)
-    parser.add_argument("--short-chains", type=int, default=100, help="of laplace")
     parser.add_argument(
         "--direct", action="store_true", help="write responses.nc without asking and journals"
     )
@@ -149,7 +148,6 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         f"sampler.chains={chosen.chains}",
         f"sampler.draws={chosen.draws}",
         f"sampler.tune={chosen.tune}",
-        f"sampler.short_chains={chosen.short_chains}",
     ]
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()

@@ -538,9 +538,6 @@ class SamplerConfig:
     tune: int = number(500, ge=50, says=_ENOUGH)
     draws: int = number(1000, ge=50, says=_ENOUGH)
     target_accept: float = number(0.9, ge=0.5, lt=1, says="must be in [0.5, 1), not {value}.")
-    # Of laplace, in place of `tune` and `draws`.
-    short_chains: int = number(100, ge=50, says=_ENOUGH)
-    transitions: int = number(30, ge=10, says="must be at least 10, not {value}.")
 
 
 @dataclass

@@ -3,9 +3,10 @@
 After a start in which every model has both keys of each dimension and all prefixes, batches of
 questions are chosen by what they are expected to tell about theta, and about differences of theta
 between models, per cost (`polbayes.fit.posterior.information`). Between batches the analysis is
-fitted by its Laplace approximation. Each batch is chosen from the answers before it and the seed
-alone, so that what was not asked is missing at random (Rubin 1976) and the likelihood of what was
-asked is all that the posterior needs.
+fitted quickly (`polbayes.fit.sampling.laplace`); the report compares the last quick fit with the
+final one. Each batch is chosen from the answers before it and the seed alone, so that what was not
+asked is missing at random (Rubin 1976) and the likelihood of what was asked is all that the
+posterior needs.
 """
 
 import json
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.config.schema import ProbingConfig, SamplerConfig
+from polbayes.config.schema import ProbingConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, NOT_CHOSEN, STANCE, STATUS
 from polbayes.data.files import write_text
 from polbayes.data.progress import say
@@ -82,7 +83,8 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
     -------
     xarray.Dataset
         The design in which other questions have the status `NOT_CHOSEN`, and whose attribute
-        ``adaptive`` says how questions were chosen and why that ended, as JSON.
+        ``adaptive`` says how questions were chosen, why that ended, and where theta is by the last
+        quick fit, as JSON.
     """
     settings, questions = policy.settings, _questions(design)
     total, path = len(questions), folder / CHOICES
@@ -122,9 +124,25 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
         "batches": [len(batch) for batch in batches],
         "widths": [round(width, 4) for width in widths],
         "level": policy.level,
+        "wanted": settings.width,
         "ended": why,
+        "theta": _rows(fitted.ends),
     }
     return _with_chosen(design, questions, taken).assign_attrs(adaptive=json.dumps(about))
+
+
+def _rows(ends: xr.DataArray) -> list[dict[str, str | float]]:
+    """Return the intervals ``[end, model, dimension]`` of theta as rows, for JSON."""
+    return [
+        {
+            "model": str(model),
+            "dimension": str(dimension),
+            "lower": round(float(ends[0, m, d]), 4),
+            "upper": round(float(ends[1, m, d]), 4),
+        }
+        for m, model in enumerate(ends["model"].values)
+        for d, dimension in enumerate(ends["dimension"].values)
+    ]
 
 
 def marked(table: pd.DataFrame) -> pd.DataFrame:
@@ -156,6 +174,7 @@ def _start(questions: pd.DataFrame, size: int, seed: int) -> np.ndarray:
     """
     order = np.random.default_rng(seed).permutation(len(questions))
     shuffled = questions.iloc[order]
+    shuffled = shuffled[shuffled["keying"] != 0]  # others say nothing about theta
     by_key = shuffled.groupby(["model", "dimension", "keying"]).cumcount()
     by_prefix = shuffled.groupby(["model", "prefix"]).cumcount()
     must = shuffled.index[(by_key == 0) | (by_prefix == 0)]
@@ -181,7 +200,12 @@ class _Fitted:
     expected: np.ndarray  # [draw, cell] expected answers
     noise: np.ndarray  # [cell]
     wanted: np.ndarray  # [draw, quantity] thetas and their differences between models
-    width: float  # of the widest interval of a theta
+    ends: xr.DataArray  # [end, model, dimension] of the intervals of theta
+
+    @property
+    def width(self) -> float:
+        """The width of the widest interval of a theta."""
+        return float((self.ends[1] - self.ends[0]).max())
 
 
 def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _Fitted:
@@ -192,7 +216,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     from polbayes.fit.posterior.naming import name_posterior
     from polbayes.fit.posterior.pointwise import draws_of
     from polbayes.fit.sampling.imputation import with_integrated
-    from polbayes.fit.sampling.laplace import laplace
+    from polbayes.fit.sampling.laplace import QUICK, laplace
     from polbayes.fit.spec.reduction import reduced
     from polbayes.fit.spec.terms import bind
 
@@ -200,10 +224,10 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     spec, _ = reduced(policy.spec, cells)
     built = build(spec, cells, bind(spec, cells))
     seed = policy.seed + number
-    drawn, _ = laplace(built, SamplerConfig(backend="laplace"), seed=seed)
+    drawn, _ = laplace(built, QUICK, seed=seed)
     drawn = with_integrated(built, drawn, seed=seed)
-    theta = flat(name_posterior(built, drawn)["theta"])  # [draw, model, dimension]
-    ends = np.quantile(theta, tails(policy.level), axis=0)
+    theta = name_posterior(built, drawn)["theta"]
+    ends = theta.quantile(tails(policy.level), ["chain", "draw"]).rename(quantile="end")
     draws, plain = draws_of(drawn), built.layout.answers.plain
     expected, noise = [], np.zeros(len(cells.frame))
     for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
@@ -215,8 +239,8 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
         cells.frame,
         np.array(expected),
         noise,
-        _wanted(theta),
-        float((ends[1] - ends[0]).max()),
+        _wanted(flat(theta)),
+        ends.transpose("end", "model", "dimension"),
     )
 
 

@@ -8,9 +8,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from polbayes.config.schema import AnalysisConfig, ProbingConfig
+from polbayes.config.schema import AnalysisConfig, ProbingConfig, SamplerConfig
 from polbayes.data.dataset import ASKED, MISSING, NOT_CHOSEN, STATUS
 from polbayes.errors import UserError
+from polbayes.fit.fit import fit
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
@@ -21,6 +24,7 @@ from polbayes.measures.validity import validity
 from polbayes.run.adaptive import CHOICES, Policy, check_adaptive, marked, probe_adaptively
 
 MODELS = {"left": -1.2, "right": 1.2}
+SETTINGS = {"start": 0.1, "batch": 0.1, "budget": 0.3}
 PARTS = {
     "theta": "~ 0 + dimension + (0 + dimension | model)",
     "difficulty": "~ (1 | item)",
@@ -76,8 +80,7 @@ def respondent(answers, calls):
 @pytest.fixture(scope="module")
 def done(asked, answers, tmp_path_factory):
     folder, calls = tmp_path_factory.mktemp("adaptive"), []
-    settings = {"start": 0.1, "batch": 0.1, "budget": 0.3}
-    chosen = probe_adaptively(asked, policy_of(**settings), respondent(answers, calls), folder)
+    chosen = probe_adaptively(asked, policy_of(**SETTINGS), respondent(answers, calls), folder)
     return chosen, calls, folder
 
 
@@ -109,11 +112,43 @@ def test_an_interrupted_run_makes_the_same_choices(done, asked, answers, tmp_pat
     chosen, _, folder = done
     lines = (folder / CHOICES).read_text().splitlines(keepends=True)
     (tmp_path / CHOICES).write_text(lines[0] + lines[1] + lines[2][:20])
-    settings = {"start": 0.1, "batch": 0.1, "budget": 0.3}
-    again = probe_adaptively(asked, policy_of(**settings), respondent(answers, []), tmp_path)
+    again = probe_adaptively(asked, policy_of(**SETTINGS), respondent(answers, []), tmp_path)
     assert again.attrs["adaptive"] == chosen.attrs["adaptive"]
     xr.testing.assert_equal(again["status"], chosen["status"])
     assert (tmp_path / CHOICES).read_text() == (folder / CHOICES).read_text()
+
+
+def test_answers_that_are_not_recorded_do_not_matter(done, asked, answers, tmp_path):
+    """What makes the choice ignorable (Rubin 1976): only recorded answers decide."""
+    chosen, calls, folder = done
+    other = np.where(calls[-1], answers, -answers).astype(np.int8)
+    assert (other != answers).any()
+    again = probe_adaptively(asked, policy_of(**SETTINGS), respondent(other, []), tmp_path)
+    assert (tmp_path / CHOICES).read_text() == (folder / CHOICES).read_text()
+    assert again.attrs["adaptive"] == chosen.attrs["adaptive"]
+
+
+def test_recorded_answers_do_matter(done, asked, answers, tmp_path):
+    _, _, folder = done
+    probe_adaptively(asked, policy_of(**SETTINGS), respondent(-answers, []), tmp_path)
+    first, *mine = (tmp_path / CHOICES).read_text().splitlines()
+    same, *others = (folder / CHOICES).read_text().splitlines()
+    assert first == same
+    assert mine != others
+
+
+@pytest.mark.slow
+def test_the_last_quick_fit_is_near_the_full_sampler(done, answers):
+    chosen, _, _ = done
+    data, spec = respondent(answers, [])(chosen), policy_of().spec
+    spec, _ = reduced(spec, gather_cells(data, spec))
+    theta = fit(spec, gather_cells(data, spec), SamplerConfig(), seed=1).posterior["theta"]
+    quick = pd.DataFrame(json.loads(chosen.attrs["adaptive"])["theta"])
+    for row in quick.to_dict("records"):
+        draws = theta.sel(model=row["model"], dimension=row["dimension"])
+        low, high = draws.quantile([0.05, 0.95]).to_numpy()
+        assert 0.8 < (row["upper"] - row["lower"]) / (high - low) < 1.25
+        assert abs(row["upper"] + row["lower"] - low - high) / 2 < 0.15 * (high - low)
 
 
 def test_choices_from_another_design_are_refused(done, asked, answers):

@@ -12,11 +12,8 @@ R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
 PARETO_K_GOOD = 0.7
 
-# Largest difference, in standard deviations, between the earlier and the later half of moved draws.
-DRIFT_GOOD = 0.4
-
-# Beyond this k short chains start too far away to be trusted, however little they still move.
-PARETO_K_FAR = 5.0
+# Of the few draws of a first answer.
+R_HAT_PREVIEW, ESS_PREVIEW = 1.1, 50.0
 
 # The quantities that conclusions are about, which single wordings and cells are not.
 MODEL_LEVEL = (
@@ -44,6 +41,7 @@ MODEL_LEVEL = (
     "sigma",
     "phi",
 )
+POSITIONS = ("theta", "theta_asked", "lean", "theta_instrument", "bias", "bias_total")
 ITEM_LEVEL = ("difficulty", "discrimination", "wording", "bias_item", "group_effect")
 
 
@@ -63,14 +61,16 @@ def diagnose(
 
     The limits are those of Vehtari et al. (2021): R-hat at most 1.01 and bulk and tail
     effective sample size at least 400 for the `reported` quantities. The statistics have
-    ``diverging``, and ``pareto_k`` if the posterior is only an approximation; that by Laplace also
-    has ``transitions`` (`polbayes.fit.sampling.laplace.laplace`), and its table is empty.
+    ``diverging``, and ``pareto_k`` if the posterior is only an approximation; a first answer also
+    has ``transitions`` (`polbayes.fit.sampling.laplace.laplace`). Without any its table is empty.
     """
-    if "transitions" in sample_stats:
-        nothing = pd.DataFrame(columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
-        said = _first_answer(posterior, sample_stats, reported)
-        return Diagnosis("preview", said, nothing)
+    if "transitions" in sample_stats and not int(sample_stats["transitions"]):
+        table = pd.DataFrame(columns=["quantity", "r_hat", "ess_bulk", "ess_tail"])
+        return Diagnosis("preview", _first_answer(table, sample_stats), table)
     table = convergence_table(posterior, (*reported, *ITEM_LEVEL))
+    if "transitions" in sample_stats:
+        own = table[table["quantity"].str.split("[").str[0].isin(reported)]
+        return Diagnosis("preview", _first_answer(own, sample_stats), table)
     if "pareto_k" in sample_stats:
         return Diagnosis("preview", _preview(float(sample_stats["pareto_k"])), table)
     level = table[table["quantity"].str.split("[").str[0].isin(reported)]
@@ -149,61 +149,34 @@ def pareto_limit(draws: int) -> float:
     return min(1 - 1 / math.log10(draws), PARETO_K_GOOD)
 
 
-def _first_answer(
-    posterior: xr.Dataset, stats: xr.Dataset, reported: Sequence[str]
-) -> tuple[str, ...]:
-    """Say how good a Laplace approximation is."""
+def _first_answer(table: pd.DataFrame, stats: xr.Dataset) -> tuple[str, ...]:
+    """Say how good a first answer is, from the diagnostics of its model-level quantities."""
     k, limit = float(stats["pareto_k"]), float(stats["pareto_limit"])
     transitions = int(stats["transitions"])
-    label = (
-        "This is a preview, a Laplace approximation: a fast first answer. Use sampler=nutpie for "
-        "numbers to quote."
-    )
-    judged = f"Its importance ratios have a tail of shape Pareto k = {k:.2f}"
+    label = "This is a preview: a fast first answer. Use sampler=nutpie for numbers to quote."
+    judged = f"The importance ratios of a Laplace approximation have a tail of shape k = {k:.2f}"
     if transitions == 0:
-        return (
-            label,
-            f"{judged}, where at most {limit:.2f} is wanted: resampling by these ratios "
-            "corrected it, and it will do.",
-        )
-    apart, quantity = _drift(posterior, reported)
-    moves = (
-        f"{judged}. Above {limit:.2f} resampling cannot correct it, and short Markov chains of "
-        f"{transitions} transitions moved the draws towards the posterior."
-    )
-    between = f"between the earlier and the later half of the draws kept, by {apart:.2f} standard "
-    if k > PARETO_K_FAR:
-        far = f"A k above {PARETO_K_FAR:.0f} says that they started too far away: it will not do."
-        return (label, moves, far)
-    if apart <= DRIFT_GOOD:
-        return (
-            label,
-            moves,
-            f"They have settled: no model-level mean moved, {between}deviations "
-            f"at most ({DRIFT_GOOD} is allowed). A slower change may be missed.",
-        )
+        corrected = f"{judged}, where at most {limit:.2f} is wanted: resampling by these ratios "
+        return label, corrected + "corrected it, and it will do."
+    short = f"{stats.sizes['chain']} short chains of NUTS, {transitions} transitions each"
+    instead = f"{judged}. Above {limit:.2f} it will not do, and the draws are from {short}."
+    kind = table["quantity"].str.split("[").str[0]
+    beyond = (table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)
+    main = table[kind.isin(POSITIONS)]
+    found = f"the largest R-hat is {main['r_hat'].max():.3f}, the fewest effective draws are "
+    found += f"{_least(main).min():.0f}, where at most {R_HAT_PREVIEW} and at least "
+    found += f"{ESS_PREVIEW:.0f} are wanted"
+    if beyond[main.index].any():
+        remedy = "Raise sampler.tune and sampler.draws, or use sampler=nutpie."
+        said = f"Positions have not settled, and the first answer will not do: {found}. {remedy}"
+        return label, instead, said
+    settled = f"Positions have settled: {found}."
+    others = ", ".join(dict.fromkeys(kind[beyond]))
     return (
         label,
-        moves,
-        f"They have not settled, and the approximation will not do: {quantity} moved, {between}"
-        f"deviations, where at most {DRIFT_GOOD} is allowed. Raise sampler.transitions, or use "
-        "sampler=nutpie.",
+        instead,
+        settled + (f" These have not, and will not do: {others}." if others else ""),
     )
-
-
-def _drift(posterior: xr.Dataset, names: Sequence[str]) -> tuple[float, str]:
-    """Return the largest change of a mean, in standard deviations, and its quantity."""
-    worst, quantity, half = 0.0, "none", posterior.sizes["chain"] // 2
-    for name in names:
-        if name not in posterior:
-            continue
-        draws = posterior[name].to_numpy()
-        spread = draws.std(axis=(0, 1))
-        change = abs(draws[half:].mean(axis=(0, 1)) - draws[:half].mean(axis=(0, 1)))
-        moves = np.where(spread > 1e-9, change / np.maximum(spread, 1e-9), 0.0)
-        if np.size(moves) and np.nanmax(moves, initial=0.0) > worst:
-            worst, quantity = float(np.nanmax(moves)), name
-    return worst, quantity
 
 
 def _least(table: pd.DataFrame) -> "pd.Series[float]":

@@ -1,13 +1,15 @@
-"""A fast first answer: Laplace's approximation, corrected as far as it needs to be.
+"""A fast first answer: Laplace's approximation where it will do, and else a short run of NUTS.
 
 Given the scales, the coordinates of the effects (`polbayes.fit.density.expansion`) are their
 deviates standardised by what the answers say about them. Nested approximations (Rue, Martino and
 Chopin 2009) integrate the effects out by the determinant of their curvature for every value of the
 scales; in these coordinates it is the part of the density by which they are standardised, and
-the mode of all coordinates is that of the scales with the effects integrated out.
+the mode of all coordinates is that of the scales with the effects integrated out. That holds as
+far as the curvature of the likelihood does not itself change with other coordinates. It does with
+decisiveness: the sharper a model's answers, the less room they leave for what it thinks of a
+statement, a volume that the mode knows nothing of. Few answers by indecisive models put the mode
+several standard deviations below the posterior, and draws around it are too narrow.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -17,9 +19,15 @@ from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.sampling.diagnose import pareto_limit
-from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode, corrected
+from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode
 from polbayes.fit.sampling.importance import pareto_smoothed
-from polbayes.fit.sampling.short_chains import moved
+from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
+
+# As in ``conf/sampler/laplace.yaml``.
+QUICK = SamplerConfig(backend="laplace", chains=4, tune=100, draws=100, target_accept=0.8)
+
+# Longest trajectory of the short run, in doublings.
+_DEPTH = 7
 
 # Draws of the approximation for each one that importance resampling keeps.
 _MORE = 2
@@ -32,21 +40,19 @@ _ROUNDING = 1e-4
 
 
 def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
-    """Approximate the posterior and correct the approximation.
+    """Approximate the posterior, and see whether the approximation will do.
 
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
-    is light (Pareto k at most `pareto_limit`), and else those of the corrected
-    approximation (`polbayes.fit.sampling.gaussian.corrected`). If the tail of its ratios is
-    heavy, too, its draws are moved by ``transitions`` of ``short_chains`` Markov chains.
+    is light (Pareto k at most `pareto_limit`). Otherwise ``chains`` chains of NUTS make ``tune``
+    and ``draws`` transitions from near the mode of the effects.
 
     Returns
     -------
     posterior : xarray.Dataset
-        As `polbayes.fit.sampling.sample.sample` returns it. Of moved draws, the dimension ``chain``
-        has all chains after some number of transitions, from the middle to the last one.
+        As `polbayes.fit.sampling.sample.sample` returns it.
     sample_stats : xarray.Dataset
-        ``diverging``, which nothing does; ``pareto_k`` of the last approximation, and its
-        ``pareto_limit``; and ``transitions``, 0 for resampled draws.
+        ``diverging``; ``pareto_k`` of the approximation, and its ``pareto_limit``; and
+        ``transitions`` of a chain, 0 for resampled draws.
 
     Raises
     ------
@@ -58,46 +64,20 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
             "sampler.backend: 'laplace' has no terms with more than two correlated coefficients; "
             "use || in place of | or sampler=nutpie."
         )
-    density = Density(built)
-    points, k, transitions = _drawn(density, density.start(seed), config, seed)
-    shape = (config.chains, config.short_chains)
-    stats = xr.Dataset(
-        {
-            "diverging": (("chain", "draw"), np.zeros(shape, dtype=bool)),
-            "pareto_k": k,
-            "pareto_limit": pareto_limit(_MORE * config.chains * config.short_chains),
-            "transitions": transitions,
-        }
-    )
-    return _named(density, points, shape), stats
-
-
-def _drawn(
-    density: LogDensity, start: np.ndarray, config: SamplerConfig, seed: int
-) -> tuple[np.ndarray, float, int]:
-    """Return ``[draw, coordinate]``, Pareto k, and the number of transitions."""
-    rng, limit = (
-        np.random.default_rng(seed),
-        pareto_limit(_MORE * config.chains * config.short_chains),
-    )
-    first = at_mode(density, start)
-    found, k = resampled(density, first, config.chains * config.short_chains, rng)
+    density, shape = Density(built), (config.chains, config.draws)
+    limit = pareto_limit(_MORE * config.chains * config.draws)
+    around = at_mode(density, density.start(seed))
+    rng = np.random.default_rng(seed)
+    points, k = resampled(density, around, config.chains * config.draws, rng)
     if k <= limit:
-        return found, k, 0
-    better = corrected(density, first, seed=seed)
-    found, k = resampled(density, better, config.chains * config.short_chains, rng)
-    if k <= limit:
-        return found, k, 0
-    kept = _kept(config.transitions, config.chains)
-    z = rng.standard_normal((config.short_chains, better.size))
-    points = moved(density, better, z, transitions=config.transitions, kept=kept, seed=seed)
-    return points.reshape(-1, better.size), k, config.transitions
-
-
-def _kept(transitions: int, chains: int) -> Sequence[int]:
-    """Return the transitions after which draws are kept, in the second half."""
-    half = transitions // 2
-    return [transitions - (chains - 1 - k) * half // chains for k in range(chains)]
+        drawn = _named(density, points, shape)
+        diverging = xr.DataArray(np.zeros(shape, dtype=bool), dims=("chain", "draw"))
+        transitions = 0
+    else:
+        drawn, stats = draw_with_nutpie(compiled_for_nutpie(density), config, seed, depth=_DEPTH)
+        diverging, transitions = stats["diverging"], config.tune + config.draws
+    about = {"pareto_k": k, "pareto_limit": limit, "transitions": transitions}
+    return drawn, xr.Dataset({"diverging": diverging, **about})
 
 
 def resampled(

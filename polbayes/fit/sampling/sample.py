@@ -3,23 +3,18 @@
 import logging
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
-
-import numpy as np
-import xarray as xr
+from typing import Any
 
 from polbayes.config.schema import SamplerConfig
-from polbayes.data.groups import group_of
 from polbayes.data.progress import bars
 from polbayes.errors import UserError, check_known
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
+from polbayes.fit.sampling.nuts import Drawn, compiled_for_nutpie, draw_with_nutpie, drawn_of
 
 BACKENDS = ("nutpie", "pymc", "laplace", "advi")
-
-Drawn: TypeAlias = tuple[xr.Dataset, xr.Dataset]  # posterior and statistics: see `sample`
 
 
 def check_sampler(config: SamplerConfig) -> None:
@@ -56,34 +51,6 @@ def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Drawn:
     return draw_with_nutpie(compiled, config, seed)
 
 
-def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Drawn:
-    """Sample a model compiled for nutpie, and return what `sample` does."""
-    import nutpie
-
-    sampler = nutpie.sample(
-        compiled,
-        draws=config.draws,
-        tune=config.tune,
-        chains=config.chains,
-        seed=seed,
-        target_accept=config.target_accept,
-        progress_bar=bars(),
-        save_warmup=False,
-        blocking=False,
-    )
-    try:
-        trace = sampler.wait()
-    except BaseException:
-        # By default an interrupted nutpie returns the draws so far as if it had finished.
-        sampler.cancel()
-        raise
-    return _drawn(trace)
-
-
-def _drawn(trace: Any) -> Drawn:
-    return group_of(trace, "posterior"), group_of(trace, "sample_stats")
-
-
 def compiled_density(built: Built) -> Any:
     """Return the model compiled for nutpie, from the function common to all specs."""
     if not isinstance(built, Built):
@@ -91,45 +58,6 @@ def compiled_density(built: Built) -> Any:
     if any(block.correlated and block.scales[1] > 2 for block in built.layout.sampled.blocks):
         return None
     return compiled_for_nutpie(Density(built))
-
-
-class Sampled(Protocol):
-    """A log-posterior to sample, and the values to keep of each draw."""
-
-    @property
-    def size(self) -> int:
-        """Number of coordinates."""
-
-    def start(self, seed: int) -> np.ndarray:
-        """Return ``[coordinate]`` a chain's starting point."""
-
-    def values(self, x: np.ndarray) -> Mapping[str, Any]:
-        """Return the values at the coordinates, by name."""
-
-    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log-posterior and its gradient."""
-
-
-def compiled_for_nutpie(density: Sampled) -> Any:
-    """Return a log-posterior compiled for nutpie."""
-    import nutpie
-
-    found = density.values(density.start(0))
-    shapes = {name: np.shape(value) for name, value in found.items() if np.size(value)}
-
-    def expand(x: np.ndarray) -> dict[str, np.ndarray]:
-        values = density.values(x)
-        return {name: np.asarray(values[name], dtype=float) for name in shapes}
-
-    return nutpie.compiled_pyfunc.from_pyfunc(
-        density.size,
-        lambda: density,
-        lambda *_: expand,
-        [np.dtype(float)] * len(shapes),
-        list(shapes.values()),
-        list(shapes),
-        make_initial_point_fn=density.start,
-    )
 
 
 def _compiled_model(built: Built) -> Any:
@@ -166,7 +94,7 @@ def _pymc(built: Built, config: SamplerConfig, seed: int) -> Drawn:
             compute_convergence_checks=False,
             compile_kwargs={"mode": "NUMBA"},
         )
-    drawn = _drawn(trace)
+    drawn = drawn_of(trace)
     if drawn[0].sizes["draw"] < config.draws:
         # PyMC also swallows interruptions.
         raise KeyboardInterrupt

@@ -15,7 +15,8 @@ from polbayes.errors import UserError, check_known
 from polbayes.fit.sampling.diagnose import Diagnosis, diagnose
 from polbayes.fit.sampling.draws_cache import load_draws, save_draws
 from polbayes.fit.sampling.interruption import postponed
-from polbayes.fit.sampling.sample import check_sampler, compiled_for_nutpie, draw_with_nutpie
+from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
+from polbayes.fit.sampling.sample import check_sampler
 from polbayes.instrument.values import WEIGHTS
 from polbayes.roleplay.fit.density import FacetDensity
 from polbayes.roleplay.fit.model import FacetModel, build
