@@ -67,9 +67,12 @@ def test_tables_by_hand():
         },
         coords,
     )
-    assert spreads(posterior, ["voters"])[:, 0].tolist() == pytest.approx([2.0, 0.0])
+    assert spreads(posterior, ["voters"], held=9.0)[:, 0].tolist() == pytest.approx([2.0, 0.0])
+    unknown = posterior["decisiveness"].where(posterior["model"] == "voters")
+    once = posterior.assign(decisiveness=unknown)
+    assert spreads(once, ["voters"], held=1.0)[:, 0].tolist() == pytest.approx([2.0, 0.0])
     shown = posterior.assign(theta=(posterior["theta"] - 1) / 4)
-    tables = population_tables(posterior, shown, ["voters"], level=0.9)
+    tables = population_tables(posterior, shown, ["voters"], level=0.9, held=9.0)
     about = tables["populations"].set_index("quantity")["estimate"]
     assert (about["mean"], about["spread"]) == (0.0, pytest.approx(0.25))
     # One standard deviation right of the mean, and right of everybody.

@@ -79,7 +79,8 @@ _DEFAULT_PRIORS = {
 # Labels of the scales of a random walk: of where it starts, and of its steps.
 WALK = ("start", "step")
 
-# The term of models whose runs are copies of one answer (`polbayes.fit.spec.terms.bind`).
+# The term of models whose runs are copies of one answer, or that were asked once
+# (`polbayes.fit.spec.terms.bind`).
 COPIES = "copies"
 
 # With decisiveness, the spread of quirks is the unit of the predictor.
@@ -157,6 +158,17 @@ class Spec:
     def sampled_items(self) -> bool:
         """Whether the items are a sample from a domain, and the spread of quirks the unit."""
         return "decisiveness" in self.parts
+
+    @property
+    def own_decisiveness(self) -> bool:
+        """Whether it has priors of the decisiveness that are not the default ones."""
+        defaults = _DEFAULT_PRIORS | _UNIT_DEFAULTS
+        return any(
+            key.startswith("decisiveness.")
+            and key != f"decisiveness.{COPIES}"
+            and text.replace(" ", "") != defaults.get(key, "").replace(" ", "")
+            for key, text in self.priors.items()
+        )
 
     def position(self, part: str) -> str:
         """Return where a part enters the predictor."""
