@@ -21,7 +21,7 @@ from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
 from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.reference import population_models, reference_models
-from polbayes.fit.spec.spec import COPIES, Spec
+from polbayes.fit.spec.spec import Spec
 from polbayes.fit.spec.terms import BoundPart
 
 
@@ -58,7 +58,7 @@ def derived_quantities(
         tables["neighbours"] = pairs
     if spec.populations:
         many = population_models(cells, spec.populations)
-        held = float(np.exp(spec.prior("decisiveness", COPIES).values[0]))
+        held = spec.held_decisiveness
         tables |= population_tables(posterior, shown, many, level=level, held=held)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes

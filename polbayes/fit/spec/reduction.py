@@ -1,6 +1,5 @@
 """Reduction of a spec to the terms that the data identify."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -70,7 +69,7 @@ def _held(spec: Spec, cells: Cells) -> list[str]:
             f"which holds it at analysis.priors.decisiveness.{COPIES}."
         )
     prior = spec.prior("decisiveness", COPIES)
-    value = f"is held at {math.exp(prior.values[0]):.1f}"
+    value = f"is held at {spec.held_decisiveness:.1f}"
     if prior.name != CONSTANT:
         value = f"has one value with the prior {prior} of its logarithm"
     if len(cells.once) == models:

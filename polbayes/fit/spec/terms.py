@@ -14,8 +14,8 @@ from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.dif import DIF, check_term, focal
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-from polbayes.fit.spec.reference import population_models, reference_models
-from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec
+from polbayes.fit.spec.reference import population_models, reference_models, the_population
+from polbayes.fit.spec.spec import COPIES, POPULATION, POSITIONS, WALK, Spec
 
 
 class UnidentifiedError(UserError):
@@ -88,6 +88,8 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
         reference_models(cells, spec.reference)
     if spec.populations:
         population_models(cells, spec.populations)
+    if spec.scale == POPULATION:
+        the_population(cells, spec.populations)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:

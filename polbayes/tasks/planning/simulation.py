@@ -219,7 +219,7 @@ def unsimulated(spec: Spec) -> str:
     """Say why studies with an analysis cannot be simulated; empty if they can."""
     if spec.misclassification is not None:
         return "the errors of a coder"
-    if spec.signed or spec.referred or spec.reference or spec.populations:
+    if spec.signed or spec.reference or spec.populations:
         return "anchors, references or populations, which are models by name"
     if any(group.walk for formula in spec.parts.values() for group in formula.groups):
         return "random walks over time"
