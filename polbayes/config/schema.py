@@ -509,7 +509,8 @@ class AnalysisConfig:
     # Attributes of the respondents that are populations, such as ``{who: population}``: shares of
     # answers of many persons (`polbayes.fit.posterior.populations`).
     populations: dict[str, Any] = field(default_factory=dict)
-    # What 0 and the unit of positions are from: ``statements``, or the ``reference``.
+    # What 0 and the unit of positions are from: ``statements``, the ``reference``, or the
+    # ``population``.
     scale: str = "statements"
     # Terms that the data cannot identify: ``refuse`` or ``leave_out`` (in the shipped specs).
     unidentified: str = "refuse"

@@ -257,13 +257,17 @@ def fit_analysis(
 
 def _on_scale(posterior: xr.Dataset, spec: Spec, cells: "Cells") -> xr.Dataset:
     """Return the posterior on the scale that is reported."""
-    from polbayes.fit.posterior.scale import on_reference
-    from polbayes.fit.spec.reference import reference_models
+    from polbayes.fit.posterior.scale import on_population, on_reference
+    from polbayes.fit.spec.reference import reference_models, the_population
+    from polbayes.fit.spec.spec import POPULATION, STATEMENTS
 
-    if not spec.referred:
+    if spec.scale == STATEMENTS:
         return posterior
     items = cells.frame.drop_duplicates("item")
     dimension_of = dict(zip(items["item"].astype(str), items["dimension"].astype(str), strict=True))
+    if spec.scale == POPULATION:
+        one = the_population(cells, spec.populations)
+        return on_population(posterior, one, dimension_of, held=spec.held_decisiveness)
     return on_reference(posterior, reference_models(cells, spec.reference), dimension_of)
 
 

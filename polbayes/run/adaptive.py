@@ -272,7 +272,13 @@ def _all_cells(design: xr.Dataset, data: xr.Dataset, spec: Spec) -> Cells:
     put = np.zeros(len(counts))
     put[there] = given.asked[place[there].astype(int)]
     return replace(
-        every, counts=counts, asked=put, points=given.points, notes=(), copies=given.copies
+        every,
+        counts=counts,
+        asked=put,
+        points=given.points,
+        notes=(),
+        copies=given.copies,
+        once=given.once,
     )
 
 

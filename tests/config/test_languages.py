@@ -40,15 +40,20 @@ wordings:
 
 
 @pytest.mark.parametrize("code", SHIPPED)
-def test_shipped_languages_have_every_statement_of_wvs(code):
+def test_shipped_languages_have_every_wording_of_wvs(code):
     wvs = load_instrument("wvs")
     (translated,) = with_wordings([wvs], [f"{code}:wvs"])
     for item, before in zip(translated.items, wvs.items, strict=True):
-        one = {v.variant: v for v in item.variants}[code]
-        assert (one.kind, one.polarity) == ("original", 1)
-        assert one.attributes == {"language": code}
-        assert one.text not in {v.text for v in before.variants}
-        assert item.variants[: len(before.variants)] == before.variants
+        number = len(before.variants)
+        assert item.variants[:number] == before.variants
+        names = {"original": code, "reformulation": f"{code}_reformulation"}
+        names |= {"opposite": f"{code}_opposite"}
+        for one, source in zip(item.variants[number:], before.variants, strict=True):
+            assert one.variant == names[source.variant]
+            assert (one.kind, one.polarity) == (source.kind, source.polarity)
+            assert one.attributes == {"language": code}
+        texts = [v.text for v in item.variants]
+        assert len(set(texts)) == 2 * number
     assert load_template(f"{code}:haller").elicitation == "forced_choice"
     assert set(load_lexicon(f"{code}:haller_generative").stance) == {-1, 1}
     assert load_prefixes(f"{code}:")[0].prefix == "baseline"
@@ -96,7 +101,7 @@ def test_the_key_takes_everything_from_the_language():
     assert config.elicitation.lexicon == "fr:haller_generative"
     assert config.prefixes.file == "fr:"
     assert config.wordings == ["fr:wvs"]
-    assert config.variants == ["fr"]
+    assert config.variants == ["fr", "fr_reformulation", "fr_opposite"]
     assert config.coding.coders == ["likert", "lexical_fr"]
     english = compose(["+experiment=wvs_prefixes", "language=en"])[0]
     assert english.elicitation.template == "faulborn"

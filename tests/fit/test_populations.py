@@ -55,6 +55,34 @@ def test_mean_and_spread_of_a_population_are_recovered(answered, spec_of):
     assert len(tables["population_shares"]) == PARTIES
 
 
+def test_positions_on_the_scale_of_the_population(answered, spec_of):
+    """The persons have mean 0 and standard deviation 1, and parties are where they are in truth."""
+    spec = spec_of(PARTS, **WHO, scale="population")
+    sampler = SamplerConfig(chains=2, tune=200, draws=200)
+    tables = fit_analysis(spec, answered, sampler, level=0.9, seed=1).tables
+    about = tables["populations"].set_index("quantity")[["lower", "upper"]]
+    np.testing.assert_allclose(about.loc["mean"], 0, atol=1e-12)
+    np.testing.assert_allclose(about.loc["spread"], 1)
+    theta = tables["theta"].set_index("model")
+    assert theta["scale"].unique().tolist() == ["population"]
+    assert theta.loc["voters", "estimate"] == 0
+    rng = np.random.default_rng(4)
+    rng.normal(0, 0.7, 30)
+    planted = (rng.normal(0, 1, PARTIES) - MEAN) / SPREAD
+    own = theta.loc[[f"p{k}" for k in range(PARTIES)]]
+    inside = (own["lower"].to_numpy() < planted) & (planted < own["upper"].to_numpy())
+    assert inside.mean() >= 0.75
+    assert np.corrcoef(own["estimate"], planted)[0, 1] > 0.9
+
+
+def test_the_scale_is_that_of_one_population(answered, spec_of):
+    kinds = ["party"] * (PARTIES - 1) + ["population"] * 2
+    spec = spec_of(PARTS, **WHO, scale="population")
+    data = answered.assign_coords(who=("model", kinds))
+    with pytest.raises(UserError, match=r"2 of the models have who population; the scale of"):
+        bind(spec, gather_cells(data, spec))
+
+
 def test_tables_by_hand():
     """Two draws: c² = 0.34585; 1/g² = 1/k² + c² (t² + 1) with k = 1 and t = 2 or 0."""
     c2 = 256 * 3 / (225 * np.pi**2)
@@ -67,9 +95,12 @@ def test_tables_by_hand():
         },
         coords,
     )
-    assert spreads(posterior, ["voters"])[:, 0].tolist() == pytest.approx([2.0, 0.0])
+    assert spreads(posterior, ["voters"], held=9.0)[:, 0].tolist() == pytest.approx([2.0, 0.0])
+    unknown = posterior["decisiveness"].where(posterior["model"] == "voters")
+    once = posterior.assign(decisiveness=unknown)
+    assert spreads(once, ["voters"], held=1.0)[:, 0].tolist() == pytest.approx([2.0, 0.0])
     shown = posterior.assign(theta=(posterior["theta"] - 1) / 4)
-    tables = population_tables(posterior, shown, ["voters"], level=0.9)
+    tables = population_tables(posterior, shown, ["voters"], level=0.9, held=9.0)
     about = tables["populations"].set_index("quantity")["estimate"]
     assert (about["mean"], about["spread"]) == (0.0, pytest.approx(0.25))
     # One standard deviation right of the mean, and right of everybody.

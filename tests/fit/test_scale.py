@@ -7,7 +7,7 @@ import xarray as xr
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.analysis import fit_analysis
-from polbayes.fit.posterior.scale import on_reference
+from polbayes.fit.posterior.scale import on_population, on_reference
 
 DIMENSION_OF = {"e1": "economic", "c1": "cultural", "e2": "economic"}
 
@@ -52,6 +52,24 @@ def test_the_scale_changes_and_the_predictor_does_not(sign):
     assert after["theta"].dims == before["theta"].dims
 
 
+@pytest.mark.parametrize("sign", ["+", "either"])
+def test_the_scale_of_a_population_is_its_mean_and_the_spread_of_its_persons(sign):
+    """With decisiveness 1 and 1/g² = 1 + 5 c², the persons' standard deviation is 2."""
+    before = made(sign)
+    sharp = np.ones((2, 5, 4))
+    sharp[..., 1] = 1 / np.sqrt(1 + 5 * 256 * 3 / (225 * np.pi**2))
+    before["decisiveness"] = (("chain", "draw", "model"), sharp)
+    after = on_population(before, "b", DIMENSION_OF, held=4.5)
+    expected = (before["theta"] - before["theta"].sel(model="b")) / 2
+    np.testing.assert_allclose(after["theta"], expected)
+    np.testing.assert_allclose(after["theta_asked"], expected)
+    one, other = (predictor(each, sign) for each in (before, after))
+    np.testing.assert_allclose(*xr.align(one.transpose(*other.dims), other))
+    sharp[0, :2, 1] = 1.0
+    with pytest.raises(UserError, match=r"in 20\.0% of the draws the persons of b do not differ"):
+        on_population(before, "b", DIMENSION_OF, held=4.5)
+
+
 def test_a_fit_reports_the_scale_of_the_reference(coded, spec_of):
     rng = np.random.default_rng(1)
     items = tuple((f"q{k}", "economic", ("left", "right")[k % 2], ("original",)) for k in range(12))
@@ -85,3 +103,5 @@ def test_there_is_no_such_scale_without_a_reference(spec_of):
         spec_of({"theta": "~ 1 + (1 | model)"}, scale="reference")
     with pytest.raises(UserError, match="parties"):
         spec_of({"theta": "~ 1 + (1 | model)"}, scale="parties")
+    with pytest.raises(UserError, match="scale: positions on the scale of a population need one"):
+        spec_of({"theta": "~ 1 + (1 | model)"}, scale="population")

@@ -6,6 +6,7 @@ from scipy import special
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
+from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
 from polbayes.fit.spec.cells import gather_cells
@@ -109,17 +110,37 @@ def test_theta_sums_to_zero_and_difficulties_about_their_mean(point):
     assert abs(sum(effects_of(built, effects, "discrimination").values())) > 0.1
 
 
-def test_an_anchor_on_the_left_is_impossible(point):
-    """The mode is on the anchor's side; far from it the anchor may be on the other."""
+def test_the_other_half_is_impossible(point):
+    """All thetas together must point the way they do at the mode, where the anchors are right."""
     built, at = point
-    seen = set()
+    mode = effects_of(built, built.start.effects, "theta")
+    assert all(mode[m, f"dimension[{d}]"] > 0 for d, m in ANCHOR.items())
+    seen, anchors = set(), set()
     for seed in range(40):
         effects, potentials = at(2.0, seed)
         theta = effects_of(built, effects, "theta")
-        right = all(theta[m, f"dimension[{d}]"] > 0 for d, m in ANCHOR.items())
-        assert potentials["anchors"] == (0.0 if right else -np.inf)
-        seen.add(right)
+        columns = [f"dimension[{d}]" for d in ANCHOR]
+        inside = all(sum(theta[m, c] * mode[m, c] for m in MODELS) > 0 for c in columns)
+        assert potentials["anchors"] == (0.0 if inside else -np.inf)
+        seen.add(inside)
+        anchors.add((inside, all(theta[m, f"dimension[{d}]"] > 0 for d, m in ANCHOR.items())))
     assert seen == {True, False}
+    assert (True, False) in anchors  # one of the anchors may be left of the middle
+
+
+def test_which_anchor_is_named_does_not_matter(data, bound, truth):
+    """On the same side: the density is the same everywhere, as it bounds no single theta."""
+    points = []
+    second = MODELS[int(np.argsort(truth[0][:, 0])[-2])]
+    for economic in ("m29", second):
+        spec, cells, parts = bound(
+            PARTS, data, anchor={"economic": economic, "cultural": "m00"}, **BINARY
+        )
+        density = Density(build(spec, cells, parts))
+        x = density.start(1) + np.random.default_rng(2).normal(0, 0.3, density.size)
+        points.append(density(x))
+    assert points[0][0] == pytest.approx(points[1][0], rel=1e-12)
+    np.testing.assert_allclose(points[0][1], points[1][1])
 
 
 @pytest.mark.slow

@@ -256,7 +256,7 @@ def test_copies_have_a_known_decisiveness(bound, coded):
     steps = 1e-5 * np.eye(density.size)
     expected = [(density(x + h)[0] - density(x - h)[0]) / 2e-5 for h in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=2e-3)
-    assert "copies, of models whose runs are copies of one answer" in equation(spec, found)
+    assert "copies, of models that were asked once or repeat one answer" in equation(spec, found)
     assert "decisiveness: coefficients of copies ~ Constant(1.5)" in prior_lines(spec, found)
 
 

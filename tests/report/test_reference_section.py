@@ -59,4 +59,6 @@ def test_the_headline_names_the_scale_of_the_reference(make_results):
     referred = make_results(tables={**plain.tables, "theta": theta})
     said = "0 is the mean of their positions and 1 their standard deviation"
     assert said in " ".join(headline(referred).reading)
+    many = make_results(tables={**plain.tables, "theta": theta.assign(scale="population")})
+    assert "the mean of its persons' positions" in " ".join(headline(many).reading)
     assert said not in " ".join(headline(plain).reading)

@@ -19,7 +19,7 @@ from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
 from polbayes.fit.density.model import Built, correlation_name
 from polbayes.fit.density.observed import likelihood_parts
-from polbayes.fit.density.orientation import anchored
+from polbayes.fit.density.orientation import halves
 from polbayes.fit.density.prior_densities import Scalars, correlation_prior, priors_of, scalars
 from polbayes.fit.families import kinds
 
@@ -88,7 +88,7 @@ def log_density(
     answers: tuple,
     rows: tuple,
     validity: tuple,
-    anchors: np.ndarray,
+    bounds: np.ndarray,
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
@@ -106,11 +106,11 @@ def log_density(
     gaps = values[first_gap:first_reading]
     readings = values[first_reading : first_reading + sizes[3]]
     total, gradient = density.item(), np.zeros(x.shape[0])
-    for row in range(anchors.shape[0]):
-        theta = 0.0
+    for row in range(bounds.shape[0]):
+        inside = 0.0
         for effect in range(effects.shape[0]):
-            theta += anchors[row, effect] * effects[effect]
-        if theta <= 0.0:
+            inside += bounds[row, effect] * effects[effect]
+        if inside <= 0.0:
             return -np.inf, gradient
     tables, none = confusion.expand(readings, *coder), np.empty(0)
     if rows[0].shape[0] > 0:
@@ -232,13 +232,15 @@ class Density:
             rows = crossed.none(at)
         else:
             answers, at = answers[:1], at.at(np.arange(1))  # which is not looked at
-        anchors = anchored(layout, spec, cells) if spec.signed else np.empty((0, 0))
+        bounds = np.empty((0, 0))
+        if spec.signed:
+            bounds = halves(layout, spec, cells, self.built.start.everything(layout))
         return (
             *self._expansion,
             (kind, answers, *at.arrays.values()),
             rows.arrays,
             (*validity[:2], *validity[2].arrays.values()),
-            anchors,
+            bounds,
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 

@@ -201,7 +201,7 @@ class Layout:
 
 def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     """Lay out the effects of all parts of a spec, none of them centred yet."""
-    keying, copied = cells.frame["keying"].to_numpy(dtype=float), cells.copied
+    keying, held = cells.frame["keying"].to_numpy(dtype=float), cells.held
     blocks, matrix, coefficients = _common_blocks(parts)
     scales: list[tuple[str, str, str]] = []
     tails: list[tuple[str, str]] = []
@@ -224,8 +224,8 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         matrix,
         coefficients,
         tuple(scales),
-        _gathering(answering, blocks, keying, copied),
-        _gathering(validity, blocks, keying, copied) if validity else None,
+        _gathering(answering, blocks, keying, held),
+        _gathering(validity, blocks, keying, held) if validity else None,
         tuple(tails),
     )
     if not blocks[-1].integrated:
@@ -235,7 +235,7 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
     integrating = replace(
         whole,
         blocks=tuple(rest),
-        answers=_gathering(answering, rest, keying, copied, integrated=last),
+        answers=_gathering(answering, rest, keying, held, integrated=last),
         copies=tuple(range(first, first + count)),
     )
     return replace(whole, integrating=integrating)
@@ -261,7 +261,7 @@ def _gathering(
     parts: Mapping[str, BoundPart],
     blocks: list[Block],
     keying: np.ndarray,
-    copied: np.ndarray,
+    held: np.ndarray,
     *,
     integrated: Block | None = None,
 ) -> Gathering:
@@ -277,8 +277,8 @@ def _gathering(
             entering = [(common.index, np.ones(len(keying)))]
         else:
             entering = entries(block.group)
-            if block.part == "decisiveness":  # that of copies is the same for all of them
-                entering = [(index, weight * ~copied) for index, weight in entering]
+            if block.part == "decisiveness":  # which is held at one value for some models
+                entering = [(index, weight * ~held) for index, weight in entering]
         for index, weight in entering:
             columns.append((block.start + index, sign * weight, role))
             if parts[block.part].widens:

@@ -40,10 +40,6 @@ _CENTRE_FROM = 0.9
 # Bounds of the search for log decisiveness.
 _DECISIVENESS, _SHARPEST = (-1.5, 3.5), 3.5
 
-# Decisiveness is not searched for if more than this proportion of the answers are a model's only
-# ones to a statement.
-_MOSTLY = 0.5
-
 # Discriminations of either sign are of the same size as theta.
 _SIGNED = 1.0
 
@@ -88,6 +84,12 @@ class Start:
     follows: np.ndarray
     weight: np.ndarray
 
+    def everything(self, layout: Layout) -> np.ndarray:
+        """Return the effects with the values of common terms before them."""
+        found = self.effects.copy()
+        found[: len(layout.matrix)] = layout.matrix @ self.coefficients
+        return found
+
     def free(self, block: Block) -> np.ndarray:
         """Return a term's effects in free coordinates.
 
@@ -123,20 +125,18 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     unit = _Unit.of(layout, spec, cells) if spec.sampled_items else None
     fixed = _fixed(layout, spec)
     x[list(fixed)] = list(fixed.values())
-    if spec.sampled_items and unit is None and cells.alone > _MOSTLY:
-        fixed |= _prior_decisiveness(layout, spec)
-        x[list(fixed)] = list(fixed.values())
     still = np.array([*fixed, *([] if unit is None else unit.columns)], dtype=int)
+    common = _penalties(layout, spec)
     if spec.signed:
         x[coefficients:inner_stop] = first_discriminations(layout, spec, cells)[rows:]
     wide = np.array([p.values[0] if p.name == "HalfNormal" else np.inf for p in priors])
     for turn in range(_ROUNDS + 1):
-        x = _mode(x, layout, terms, gaps, scales, free, scale_of, still)
+        x = _mode(x, layout, terms, gaps, scales, free, scale_of, still, common)
         scales[free] = np.exp(x[inner_stop + gaps :])
         inner, widths = x[coefficients:inner_stop], np.exp(x[inner_stop : inner_stop + gaps])
         effects = np.concatenate([layout.matrix @ x[:coefficients], inner, scales[copies]])
         bend = curvature(layout, terms, effects, widths)
-        precision = np.concatenate([np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0])
+        precision = np.concatenate([common[1], scales[scale_of] ** -2.0])
         found = known(layout, bend, precision, leading)
         if turn == _ROUNDS:
             break
@@ -147,7 +147,8 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         scales = np.where(held, scales, likely)
         if unit is not None:
             x = unit.rescaled(x, inner, known_share)
-    _check_anchors(layout, spec, cells, effects)
+    if spec.signed:
+        _check_anchors(layout, spec, cells, effects)
     effects = _sum_to_zero(layout, effects[: layout.blocks[-1].stop])
     reliability = np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
@@ -239,18 +240,19 @@ def _fixed(layout: Layout, spec: Spec) -> dict[int, float]:
     return {k: p.values[0] for k, p in enumerate(priors) if p.name == CONSTANT}
 
 
-def _prior_decisiveness(layout: Layout, spec: Spec) -> dict[int, float]:
-    """Return the prior means of coefficients and effects of decisiveness, by column.
+def _penalties(layout: Layout, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+    """Return middles and precisions of the penalties on coefficients.
 
-    If nothing is asked twice, decisiveness matters less the larger it is, and grows without bound
-    at the mode.
+    Those of decisiveness have their priors: the less often anything is asked twice, the less the
+    answers say about it, and at the mode it would grow without bound.
     """
-    found = dict.fromkeys(map(int, _decided(layout)), 0.0)
+    middle = np.zeros(len(layout.coefficients))
+    precision = np.full(len(middle), _PRECISION)
     for column, (part, term, _) in enumerate(layout.coefficients):
         prior = spec.prior(part, term)
-        if column in found and prior.name in ("Normal", CONSTANT):
-            found[column] = prior.values[0]
-    return found
+        if part == "decisiveness" and prior.name == "Normal":
+            middle[column], precision[column] = prior.values[0], prior.values[1] ** -2.0
+    return middle, precision
 
 
 def _parts(layout: Layout, spec: Spec, cells: Cells) -> list[tuple[int, np.ndarray, Gathering]]:
@@ -325,19 +327,20 @@ def _mode(
     free: np.ndarray,
     scale_of: np.ndarray,
     still: np.ndarray,
+    common: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
     """Find the most likely coefficients, effects, and logarithms of gaps and free scales.
 
     `free` scales enter the likelihood and are not known; the coordinates `still` are fixed.
+    `common` are the coefficients' penalties.
     """
     from scipy.optimize import minimize
 
     rows, coefficients = layout.matrix.shape
     inner = len(x) - gaps - len(free)
-    precision = np.concatenate(
-        [np.full(coefficients, _PRECISION), scales[scale_of] ** -2.0, np.ones(gaps + len(free))]
-    )
-    middle = np.concatenate([np.zeros(inner + gaps), np.full(len(free), np.log(_FIRST_SCALE))])
+    precision = np.concatenate([common[1], scales[scale_of] ** -2.0, np.ones(gaps + len(free))])
+    rest = np.zeros(inner - coefficients + gaps)
+    middle = np.concatenate([common[0], rest, np.full(len(free), np.log(_FIRST_SCALE))])
     own, copies = scales.copy(), np.array(layout.copies, dtype=int)
     place = {scale: layout.blocks[-1].stop + k for k, scale in enumerate(layout.copies)}
     behind = np.array([place[scale] for scale in free], dtype=int)

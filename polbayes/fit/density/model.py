@@ -12,7 +12,7 @@ from polbayes.fit.density.expansion import KNOWN, PLACES
 from polbayes.fit.density.layout import Block, Gathering, Layout, lay_out
 from polbayes.fit.density.mode import FIRST_TAIL, Start, around, around_positive, centre, find_start
 from polbayes.fit.density.observed import likelihood_parts
-from polbayes.fit.density.orientation import anchored
+from polbayes.fit.density.orientation import halves
 from polbayes.fit.density.prior_densities import Priors, correlation_prior, priors_of
 from polbayes.fit.spec.cells import Cells
 from polbayes.fit.spec.priors import Prior, draw_vector
@@ -63,7 +63,8 @@ def _model(built: Built) -> "pm.Model":
     with pm.Model() as model:
         effects = _effects(layout, spec, start, priors)
         if spec.signed:
-            pm.Potential("anchors", _on_the_right(anchored(layout, spec, cells), effects))
+            bounds = halves(layout, spec, cells, start.everything(layout))
+            pm.Potential("anchors", _inside(bounds, effects))
         gaps: Any = pt.zeros(0)
         if priors.gaps:
             gaps = _vector("gap", priors.gaps, start.gaps)
@@ -209,11 +210,11 @@ def correlation_name(block: Block) -> str:
     return f"cor_{block.part}_{'_'.join(block.group.term.factors)}"
 
 
-def _on_the_right(weights: np.ndarray, effects: Any) -> Any:
-    """Return 0 if theta of all anchors is positive, and minus infinity otherwise.
+def _inside(weights: np.ndarray, effects: Any) -> Any:
+    """Return 0 in the half of the posterior that is sampled, and minus infinity in the other.
 
     Reflecting all thetas and discriminations of a dimension leaves prior and likelihood
-    unchanged: this keeps one half of the posterior, which contains all the information.
+    unchanged: either half contains all the information.
     """
     import pytensor.tensor as pt
 

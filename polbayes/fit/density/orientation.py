@@ -1,7 +1,10 @@
 """The orientation of the scale if discriminations may have either sign.
 
-Reflecting all thetas and all discriminations of a dimension leaves the likelihood unchanged.
-A model known to be right of the middle, the anchor, selects one of the two.
+Reflecting all thetas and all discriminations of a dimension leaves the posterior unchanged, so that
+either of its halves contains everything. The half is bounded by the plane at right angles to theta
+at the mode, with hardly any probability near it. A model known to be right of the middle, the
+anchor, only says which of the two it is: if its own theta were the bound, a chain would often meet
+it wherever the anchor is not far from the middle.
 """
 
 import numpy as np
@@ -22,14 +25,41 @@ def anchored(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:
 
     It is the mean over the anchor's cells on that dimension, in the order of the anchors.
     """
-    g, frame = layout.answers, cells.frame
+    models, weights = _positions(layout, spec, cells)
+    rows = zip(spec.anchors.values(), weights, strict=True)
+    return np.stack([own[models.index(anchor)] for anchor, own in rows])
+
+
+def halves(layout: Layout, spec: Spec, cells: Cells, effects: np.ndarray) -> np.ndarray:
+    """Return the planes that bound the posterior, as weights of the effects.
+
+    Over ``[dimension, effect]``, in the order of the anchors: the sum of the models' thetas,
+    weighted by those at the mode, is positive. `effects` are those of the mode, of common and
+    group-specific terms.
+    """
+    weights = _positions(layout, spec, cells)[1]
+    return np.stack([(own[:, : len(effects)] @ effects) @ own for own in weights])
+
+
+def _positions(layout: Layout, spec: Spec, cells: Cells) -> tuple[list[str], list[np.ndarray]]:
+    """Return the models, and their thetas by dimension as weights of the effects.
+
+    These are ``[model, effect]`` for every anchor, means over the model's cells on its dimension,
+    and 0 for models without any.
+    """
+    g = layout.answers
     theta = slice(g.roles[1], g.roles[2])
-    weights = np.zeros((len(spec.anchors), layout.size))
-    for row, (dimension, model) in enumerate(spec.anchors.items()):
-        own = g.at(np.flatnonzero((frame["model"] == model) & (frame["dimension"] == dimension)))
-        weight = np.broadcast_to(own.weight[:, theta], own.index[:, theta].shape)
-        np.add.at(weights[row], own.index[:, theta], weight / len(own.index))
-    return weights
+    index = g.index[:, theta]
+    weight = np.broadcast_to(g.weight[:, theta], index.shape)
+    model, names = levels(cells.frame, ["model"])
+    found = []
+    for dimension in spec.anchors:
+        here = (cells.frame["dimension"] == dimension).to_numpy()
+        own = np.zeros((len(names), layout.size))
+        number = np.bincount(model[here], minlength=len(names))[model[here]]
+        np.add.at(own, (model[here][:, None], index[here]), weight[here] / number[:, None])
+        found.append(own)
+    return [str(name) for name in names["model"]], found
 
 
 def first_discriminations(layout: Layout, spec: Spec, cells: Cells) -> np.ndarray:

@@ -27,8 +27,8 @@ def with_variances(posterior: xr.Dataset, built: Built, drawn: xr.Dataset) -> xr
     coords = {"model": list(weights.models), "dimension": list(weights.dimensions)}
     out = _answers(built, drawn, weights)
     same = average(out.pop("answer_same"), axis=-1)
-    copied = [model in built.cells.copies for model in weights.models]
-    repeated = np.where(copied, np.nan, same)  # copies say nothing about repetition
+    silent = (*built.cells.copies, *built.cells.once)  # they say nothing about repetition
+    repeated = np.where([model in silent for model in weights.models], np.nan, same)
     dims: tuple[str, ...] = ("chain", "draw", "model", "dimension")
     variables: dict[str, Any] = {name: (dims, values) for name, values in out.items()}
     variables["repetition"] = (dims[:3], repeated)

@@ -58,7 +58,8 @@ def derived_quantities(
         tables["neighbours"] = pairs
     if spec.populations:
         many = population_models(cells, spec.populations)
-        tables |= population_tables(posterior, shown, many, level=level)
+        held = spec.held_decisiveness
+        tables |= population_tables(posterior, shown, many, level=level, held=held)
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

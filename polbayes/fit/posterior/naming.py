@@ -85,9 +85,9 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
 
 
 def _decisiveness(built: Built, reader: "_Reader") -> Any:
-    """Return decisiveness; NaN for models whose runs are copies."""
+    """Return decisiveness; NaN for models whose answers say nothing about it."""
     values = np.exp(reader.part("decisiveness", ("model",)))
-    unknown = built.cells.frame["model"][built.cells.copied].unique()
+    unknown = built.cells.frame["model"][built.cells.held].unique()
     return values.where(~values["model"].isin(unknown))
 
 

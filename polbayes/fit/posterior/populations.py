@@ -20,23 +20,25 @@ from polbayes.fit.posterior.intervals import flat, summary
 _C2 = (16 * np.sqrt(3) / (15 * np.pi)) ** 2
 
 
-def spreads(posterior: xr.Dataset, models: list[str]) -> np.ndarray:
+def spreads(posterior: xr.Dataset, models: list[str], *, held: float) -> np.ndarray:
     """Return ``[draw, population]`` standard deviations of persons; 0 where there is none.
 
     Persons are taken to be as decisive as the other respondents are on average, on a logarithmic
-    scale.
+    scale; if all of these were asked once, as decisive as is assumed of them (`held`).
     """
     log = np.log(flat(posterior["decisiveness"]))
     names = [str(name) for name in posterior["model"].values]
     inside = np.isin(names, models)
-    person = np.nanmean(log[:, ~inside], axis=1)
+    others = log[:, ~inside]
+    known = np.isfinite(others).all(axis=0)
+    person = others[:, known].mean(axis=1) if known.any() else np.full(len(log), np.log(held))
     own = log[:, [names.index(model) for model in models]]
     square = (np.exp(-2 * own) - np.exp(-2 * person)[:, None]) / _C2 - 1.0
     return np.sqrt(np.maximum(square, 0.0))
 
 
 def population_tables(
-    posterior: xr.Dataset, shown: xr.Dataset, models: list[str], *, level: float
+    posterior: xr.Dataset, shown: xr.Dataset, models: list[str], *, level: float, held: float
 ) -> dict[str, pd.DataFrame]:
     """Summarise populations, and find where in them the other respondents stand.
 
@@ -50,6 +52,8 @@ def population_tables(
         The populations.
     level
         Probability of the intervals, in (0, 1).
+    held
+        Decisiveness of respondents whose answers do not tell it.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def population_tables(
     """
     theta, reported = flat(posterior["theta"]), flat(shown["theta"])
     names = [str(name) for name in posterior["model"].values]
-    persons = spreads(posterior, models)
+    persons = spreads(posterior, models, held=held)
     about, shares = [], []
     for k, population in enumerate(models):
         at = names.index(population)

@@ -66,6 +66,9 @@ class Cells:
         numbers; empty if it is not modelled.
     copies
         Models whose runs or decoding give one answer.
+    once
+        Models that answered every statement at most once, whose decisiveness is held
+        (`polbayes.fit.spec.terms.bind`).
     single, of
         Where answers that are numbers are summed up: the answers one by one, ``value`` and ``mass``
         being means of theirs, and ``[single answer]`` its cell.
@@ -81,6 +84,7 @@ class Cells:
     read: Readings | None = None
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
     copies: tuple[str, ...] = ()
+    once: tuple[str, ...] = ()
     single: "Cells | None" = None
     of: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
@@ -108,15 +112,6 @@ class Cells:
         return np.isfinite(self.value).astype(float)
 
     @property
-    def alone(self) -> float:
-        """Proportion of the answers that are a model's only one to a statement."""
-        if not self.counts.size:
-            return 0.0
-        by_statement = self.frame[["model", "item"]].assign(n=self.answered)
-        number = by_statement.groupby(["model", "item"], observed=True)["n"].transform("sum")
-        return float(self.answered[(number <= 1).to_numpy()].sum() / self.answered.sum())
-
-    @property
     def copied(self) -> np.ndarray:
         """``[cell]`` whether its only answer represents runs that are copies of each other."""
         frame = self.frame[["model"]]
@@ -124,6 +119,11 @@ class Cells:
             return np.zeros(len(frame), dtype=bool)
         most = frame.assign(n=self.answered).groupby("model", observed=True)["n"].transform("max")
         return np.asarray(frame["model"].isin(self.copies) & (most <= 1))
+
+    @property
+    def held(self) -> np.ndarray:
+        """``[cell]`` whether the answers say nothing about the model's decisiveness."""
+        return np.asarray(self.copied | self.frame["model"].isin(self.once).to_numpy())
 
     @property
     def part(self) -> np.ndarray:
@@ -164,7 +164,8 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
         frame, copies = _first_of_copies(frame, notes)
     if not spec.observation.counts:
         return summed(_continuous(frame, spec, notes, data), spec)
-    return _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
+    cells = _with_copies(_ordinal(frame, spec, notes, data, coder), spec, copies)
+    return _with_once(cells, spec)
 
 
 def check_coder(data: xr.Dataset, spec: Spec) -> Coder | None:
@@ -320,6 +321,23 @@ def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
         least = np.where(once[:, None], np.minimum(read.counts, 1.0), read.counts)
         read = replace(read, counts=least)
     return replace(cells, counts=counts, asked=asked, read=read)
+
+
+def _with_once(cells: Cells, spec: Spec) -> Cells:
+    """Find the models that answered every statement at most once.
+
+    If all models did and the spec has a prior of decisiveness of its own, that prior holds.
+    """
+    if not spec.sampled_items:
+        return cells
+    statement, table = levels(cells.frame, ["model", "item"])
+    model, names = levels(table, ["model"])
+    most = np.zeros(len(names))
+    np.maximum.at(most, model, np.bincount(statement, cells.answered))
+    once = (most <= 1) & ~names["model"].isin(cells.copies).to_numpy()
+    if (most <= 1).all() and spec.own_decisiveness:
+        return cells
+    return replace(cells, once=tuple(str(name) for name in names["model"][once]))
 
 
 def _points(spec: Spec, data: xr.Dataset) -> tuple[tuple[int, ...], tuple[str, ...]]:

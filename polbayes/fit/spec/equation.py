@@ -28,7 +28,9 @@ def equation(
             f"s = +1 where agreeing is {poles.positive.leaning}, "
             f"−1 where it is {poles.negative.leaning}"
         )
-    lines += [f"theta[{model}, {dimension}] > 0" for dimension, model in spec.anchors.items()]
+    lines += [
+        f"theta[{model}, {dimension}] > 0 at the mode" for dimension, model in spec.anchors.items()
+    ]
     lines += [texts[part] for part in spec.parts if part in texts]
     if "validity" in spec.parts:
         lines.append(family.validity)
@@ -39,7 +41,7 @@ def equation(
         shown = f"log {name}" if log else name
         lines.append(f"{shown} = {' + '.join(terms)}")
         if parts and _has_copies(parts[name]):
-            lines.append(f"{shown} = {COPIES}, of models whose runs are copies of one answer")
+            lines.append(f"{shown} = {COPIES}, of models that were asked once or repeat one answer")
         bound = {g.term: g for g in parts[name].groups} if parts else {}
         lines += [
             _distribution(spec, name, g, bound.get(g), left_out=bool(parts) and g not in bound)

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from polbayes.errors import UserError
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import refines
 from polbayes.fit.spec.formula import Formula, GroupTerm
-from polbayes.fit.spec.spec import Spec, without_part
+from polbayes.fit.spec.priors import CONSTANT
+from polbayes.fit.spec.spec import COPIES, Spec, without_part
 from polbayes.fit.spec.terms import UnidentifiedError, bind
 
 # As many models are named in a note.
@@ -17,7 +19,8 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
     """Drop the terms that the data cannot identify, if the spec allows it.
 
     A term with a standard deviation for every model gets one for all of them if the data of some
-    models, such as those asked with a single prefix, say nothing about theirs.
+    models, such as those asked with a single prefix, say nothing about theirs. The decisiveness of
+    models that were asked every statement once is held (`polbayes.fit.spec.terms.bind`).
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
         ``refuse``.
     """
     spec, pooled = _pooled(spec, cells) if spec.drops else (spec, {})
-    notes: list[str] = []
+    notes = _held(spec, cells)
     while True:
         try:
             bind(spec, cells)
@@ -51,6 +54,39 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
         else:
             kept = {(part, term) for part, formula in spec.parts.items() for term in formula.groups}
             return spec, (*(note for at, note in pooled.items() if at in kept), *notes)
+
+
+def _held(spec: Spec, cells: Cells) -> list[str]:
+    """Say whose decisiveness is held, because they were asked every statement once."""
+    if not cells.once:
+        return []
+    where, models = "analysis.parts.decisiveness", cells.frame["model"].nunique()
+    if cells.held.all() and not spec.drops:
+        raise UserError(
+            f"{where}: nobody answered a statement twice, so that the answers do not tell how "
+            "sharply anybody answers; ask again, give it a prior of its own "
+            "(analysis.priors.decisiveness.Intercept), or set analysis.unidentified=leave_out, "
+            f"which holds it at analysis.priors.decisiveness.{COPIES}."
+        )
+    prior = spec.prior("decisiveness", COPIES)
+    value = f"is held at {spec.held_decisiveness:.1f}"
+    if prior.name != CONSTANT:
+        value = f"has one value with the prior {prior} of its logarithm"
+    if len(cells.once) == models:
+        return [
+            f"{where} {value}, because nobody answered a statement twice, so that the answers do "
+            "not tell how sharply anybody answers."
+        ]
+    return [
+        f"{where} {value} for {_listed(cells.once)}, asked every statement once, because their "
+        "answers do not tell how sharply they answer."
+    ]
+
+
+def _listed(models: Sequence[str]) -> str:
+    """Name the first models."""
+    more = f" and {len(models) - _NAMED} more" if len(models) > _NAMED else ""
+    return ", ".join(models[:_NAMED]) + more
 
 
 def _pooled(spec: Spec, cells: Cells) -> tuple[Spec, dict[tuple[str, GroupTerm], str]]:
@@ -70,12 +106,10 @@ def _pooled(spec: Spec, cells: Cells) -> tuple[Spec, dict[tuple[str, GroupTerm],
             one = replace(term, by=None)
             groups = tuple(one if g == term else g for g in spec.parts[part].groups)
             spec = _with_groups(spec, part, groups)
-            named = ", ".join(silent[:_NAMED])
-            more = f" and {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
             notes[part, one] = (
                 f"analysis.parts.{part}: {term} has one standard deviation for every {term.by} "
-                f"together, because the answers of {named}{more} do not tell it apart from another "
-                "term."
+                f"together, because the answers of {_listed(silent)} do not tell it apart from "
+                "another term."
             )
     return spec, notes
 

@@ -45,6 +45,23 @@ def population_models(cells: Cells, populations: Mapping[str, tuple[str, ...]]) 
     return found
 
 
+def the_population(cells: Cells, populations: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the one population whose mean and spread are the scale.
+
+    Raises
+    ------
+    UserError
+        If there are several.
+    """
+    found = population_models(cells, populations)
+    if len(found) > 1:
+        raise UserError(
+            f"analysis.scale: {len(found)} of the models have {_named(populations)}; the scale of "
+            f"a population is that of one, e.g. analysis.populations={{model: {found[0]}}}."
+        )
+    return found[0]
+
+
 def _named(attributes: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{name} {' or '.join(wanted)}" for name, wanted in attributes.items())
 

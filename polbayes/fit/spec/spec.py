@@ -15,6 +15,7 @@ the model is the two-parameter item response model used for ideal points of vote
 discrimination 0 would have no location.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -76,10 +77,14 @@ _DEFAULT_PRIORS = {
     "cutpoints": "LogNormal(0, 0.7)",
 }
 
+# What 0 and the unit of reported positions are from.
+STATEMENTS, REFERENCE, POPULATION = SCALES = ("statements", "reference", "population")
+
 # Labels of the scales of a random walk: of where it starts, and of its steps.
 WALK = ("start", "step")
 
-# The term of models whose runs are copies of one answer (`polbayes.fit.spec.terms.bind`).
+# The term of models whose runs are copies of one answer, or that were asked once
+# (`polbayes.fit.spec.terms.bind`).
 COPIES = "copies"
 
 # With decisiveness, the spread of quirks is the unit of the predictor.
@@ -123,8 +128,8 @@ class Spec:
         (`polbayes.fit.posterior.reference`).
     drops
         Whether unidentified terms are dropped, not refused.
-    referred
-        Whether positions are reported on the scale of the reference.
+    scale
+        What 0 and the unit of the positions that are reported are from, one of `SCALES`.
     populations
         Values of attributes of models by name: those of populations
         (`polbayes.fit.posterior.populations`).
@@ -140,7 +145,7 @@ class Spec:
     fixed_prefixes: bool = False
     reference: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drops: bool = False
-    referred: bool = False
+    scale: str = STATEMENTS
     populations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -157,6 +162,22 @@ class Spec:
     def sampled_items(self) -> bool:
         """Whether the items are a sample from a domain, and the spread of quirks the unit."""
         return "decisiveness" in self.parts
+
+    @property
+    def own_decisiveness(self) -> bool:
+        """Whether it has priors of the decisiveness that are not the default ones."""
+        defaults = _DEFAULT_PRIORS | _UNIT_DEFAULTS
+        return any(
+            key.startswith("decisiveness.")
+            and key != f"decisiveness.{COPIES}"
+            and text.replace(" ", "") != defaults.get(key, "").replace(" ", "")
+            for key, text in self.priors.items()
+        )
+
+    @property
+    def held_decisiveness(self) -> float:
+        """The decisiveness of respondents whose answers do not tell it."""
+        return math.exp(self.prior("decisiveness", COPIES).values[0])
 
     def position(self, part: str) -> str:
         """Return where a part enters the predictor."""
@@ -222,8 +243,13 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
     known = ["refuse", "leave_out"]
     check_known("value", config.unidentified, known=known, where="analysis.unidentified")
-    check_known("value", config.scale, known=["statements", "reference"], where="analysis.scale")
-    if config.scale == "reference" and not config.reference:
+    check_known("value", config.scale, known=SCALES, where="analysis.scale")
+    if config.scale == POPULATION and not config.populations:
+        raise UserError(
+            "analysis.scale: positions on the scale of a population need one; add "
+            "analysis.populations, e.g. {who: population}."
+        )
+    if config.scale == REFERENCE and not config.reference:
         raise UserError(
             "analysis.scale: positions on the scale of the reference need one; add "
             "analysis.reference, e.g. {who: party}."
@@ -268,7 +294,7 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         reference=_attributes(config.reference),
         populations=_attributes(config.populations),
         drops=config.unidentified == "leave_out",
-        referred=config.scale == "reference",
+        scale=config.scale,
     )
 
 

@@ -14,8 +14,8 @@ from polbayes.fit.spec.cells import Cells, label, levels
 from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, refines
 from polbayes.fit.spec.dif import DIF, check_term, focal
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
-from polbayes.fit.spec.reference import population_models, reference_models
-from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec
+from polbayes.fit.spec.reference import population_models, reference_models, the_population
+from polbayes.fit.spec.spec import COPIES, POPULATION, POSITIONS, WALK, Spec
 
 
 class UnidentifiedError(UserError):
@@ -88,6 +88,8 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
         reference_models(cells, spec.reference)
     if spec.populations:
         population_models(cells, spec.populations)
+    if spec.scale == POPULATION:
+        the_population(cells, spec.populations)
     parts = {name: _bind_part(name, spec, cells) for name in spec.parts}
     _check_aliases(spec, parts, cells.frame)
     if not spec.observation.counts:
@@ -97,16 +99,16 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
 
 def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     formula, where = spec.parts[name], f"analysis.parts.{name}"
-    copied = cells.copied if name == "decisiveness" else np.zeros(len(cells.frame), dtype=bool)
+    held = cells.held if name == "decisiveness" else np.zeros(len(cells.frame), dtype=bool)
     common = None
-    if formula.common != "0" and not copied.all():
-        common = _bind_common(formula.common, cells.frame[~copied].reset_index(drop=True), where)
-    if copied.any():
-        common = _with_copies(common, copied)
+    if formula.common != "0" and not held.all():
+        common = _bind_common(formula.common, cells.frame[~held].reset_index(drop=True), where)
+    if held.any():
+        common = _with_held(common, held)
     groups = tuple(
         group
         for group in (_bind_group(name, term, common, spec, cells) for term in formula.groups)
-        if not _unrepeated(name, group, cells) and not copied.all()
+        if not _unrepeated(name, group, cells) and not held.all()
     )
     widens = name == "decisiveness" and spec.observation.widened
     return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
@@ -142,19 +144,19 @@ def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
     return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
 
 
-def _with_copies(common: BoundCommon | None, copied: np.ndarray) -> BoundCommon:
-    """Give models whose runs are copies a separate term, in place of the formula's.
+def _with_held(common: BoundCommon | None, held: np.ndarray) -> BoundCommon:
+    """Give models whose answers do not show it a separate term, in place of the formula's.
 
     Copies do not show how sharply the model repeats itself, only the spread of its answers
-    to one statement, which is due to prompts.
+    to one statement, which is due to prompts. Nor does one answer to each statement.
     """
     rows = np.empty((0, 0)) if common is None else common.matrix
     matrix = np.zeros((rows.shape[0] + 1, rows.shape[1] + 1))
     matrix[:-1, :-1], matrix[-1, -1] = rows, 1.0
-    index = np.full(len(copied), len(rows))
+    index = np.full(len(held), len(rows))
     if common is None:
         return BoundCommon((COPIES,), (COPIES,), matrix, index)
-    index[~copied] = common.index
+    index[~held] = common.index
     return BoundCommon((*common.names, COPIES), (*common.terms, COPIES), matrix, index)
 
 

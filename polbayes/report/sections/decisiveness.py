@@ -38,7 +38,7 @@ def decisiveness(results: Results) -> Section | None:
         for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
     )
-    blocks: list[Block] = [Beside(pictures)]
+    blocks: list[Block] = [Beside(pictures)] if pictures else []
     blocks.append(
         folded_grid(
             "Decisiveness and repetition, as a table",
@@ -56,9 +56,9 @@ def decisiveness(results: Results) -> Section | None:
     if copies:
         blocks.append(
             Paragraph(
-                f"The runs of {', '.join(copies)} are all the same, or were written in a way that "
-                "gives one answer (temperature 0, beams, a cache). They count as one opinion, so "
-                "there is no estimate of how often the same answer would come again."
+                f"{', '.join(copies)} answered every statement once, or the same in all runs (as "
+                "at temperature 0, with beams or a cache). That counts as one opinion, so there is "
+                "no estimate of how sharply they answer and how often an answer would come again."
             )
         )
     return Section("decisiveness", "How decided the models are", _READING, tuple(blocks))

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from polbayes.fit.posterior.verdicts import at_centre, from_centre
+from polbayes.fit.spec.spec import POPULATION
 from polbayes.instrument.dimensions import Dimension
 from polbayes.instrument.poles import Poles
 from polbayes.report import show
@@ -70,6 +71,13 @@ def _unit(results: Results) -> str:
     theta, poles = results.table("theta"), results.poles
     low, high = poles.negative, poles.positive
     sides = f"Negative is {low.towards}, positive is {high.towards}"
+    if theta is not None and "scale" in theta and (theta["scale"] == POPULATION).all():
+        return (
+            f"{sides}, and both 0 and the unit are those of the population: 0 is the mean of its "
+            "persons' positions and 1 their standard deviation, so that about a sixth of them are "
+            f"further {low.of} than a model at −1. How uncertain both are is in the intervals. The "
+            f"lean is still the expected answer to a new statement, {poles.scale}."
+        )
     if theta is not None and "scale" in theta:
         return (
             f"{sides}, and both 0 and the unit are those of the "

@@ -228,6 +228,14 @@ def _as_decided(
                 effects[block.start + level] += wanted - now
 
 
+def once_in(population: Population, like: Likeness) -> tuple[str, ...]:
+    """Return the models of a study whose decisiveness the population holds, however often asked."""
+    cells = population.built.cells
+    if cells.once and cells.held.all():
+        return tuple(like.source)
+    return tuple(name for name in like.own if like.source[name] in cells.once)
+
+
 def likeness(
     population: Population, every: Sequence[str], labels: Sequence[str], rng: np.random.Generator
 ) -> Likeness:

@@ -45,6 +45,7 @@ from polbayes.tasks.planning.populations import (
     Likeness,
     Population,
     likeness,
+    once_in,
     study_effects,
     study_scales,
     study_tails,
@@ -152,7 +153,8 @@ class Simulator:
         labels = [f"m{n}" for n in range(models)]
         like = likeness(self.population, every, labels, rng)
         data = as_if_answered(laid_out(self.base, numbers, like.source, rng), self.spec)
-        built = _built(self.spec, gather_cells(data, self.spec))
+        cells = replace(gather_cells(data, self.spec), once=once_in(self.population, like))
+        built = _built(self.spec, cells)
         truth = _truth(self.population, draw, built, like, rng)
         planted: Mapping[str, tuple[str, float]] = {}
         if wanted is not None:
@@ -217,7 +219,7 @@ def unsimulated(spec: Spec) -> str:
     """Say why studies with an analysis cannot be simulated; empty if they can."""
     if spec.misclassification is not None:
         return "the errors of a coder"
-    if spec.signed or spec.referred or spec.reference or spec.populations:
+    if spec.signed or spec.reference or spec.populations:
         return "anchors, references or populations, which are models by name"
     if any(group.walk for formula in spec.parts.values() for group in formula.groups):
         return "random walks over time"

@@ -9,10 +9,16 @@ import xarray as xr
 from scipy.special import expit
 
 from polbayes.config.schema import AnalysisConfig, PlanConfig
+from polbayes.fit.density.model import build
 from polbayes.fit.posterior.components import with_variances
 from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.posterior.prior_check import prior_draws
+from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import parse_spec
+from polbayes.fit.spec.terms import bind
 from polbayes.tasks.planning.basis import assumption
+from polbayes.tasks.planning.layouts import as_if_answered, laid_out
 from polbayes.tasks.planning.populations import Population
 from polbayes.tasks.planning.simulation import Simulator
 
@@ -136,3 +142,32 @@ def test_intervals_cover_what_was_drawn(questions, parts):
     outcomes = list(islice(simulator.studies({**NUMBERS, "items": 10}, 3, WANTED), 60))
     inside = np.array([((o.lower <= o.true) & (o.true <= o.upper)).mean() for o in outcomes])
     assert inside.mean() == pytest.approx(0.9, abs=3.5 * inside.std() / np.sqrt(len(inside)) + 0.02)
+
+
+ONCE = {"items": 8, "wordings": 1, "prefixes": 1, "runs": 1}
+
+
+def test_answers_of_a_study_without_repetition_waver_as_those_of_the_population(simulator):
+    """What holds decisiveness in its fit is no truth."""
+    made = simulator.world(5, ONCE, 3, np.random.default_rng(1))
+    found = name_posterior(made.built, made.truth)["decisiveness"]
+    again = simulator.world(5, NUMBERS, 3, np.random.default_rng(1))
+    expected = name_posterior(again.built, again.truth)["decisiveness"]
+    assert found.notnull().all()
+    assert float(found.mean()) == pytest.approx(float(expected.mean()), rel=2.0)
+    outcome = simulator.outcome(made, WANTED, seed=1)
+    assert (outcome.upper > outcome.lower).all()
+
+
+def test_a_pilot_without_repetition_holds_decisiveness_of_studies(simulator, questions, spec):
+    rng = np.random.default_rng(1)
+    source = {f"m{n}": str(questions["model"].values[0]) for n in range(3)}
+    cells = gather_cells(as_if_answered(laid_out(questions, ONCE, source, rng), spec), spec)
+    assert set(cells.once) == set(source)
+    less, _ = reduced(spec, cells)
+    built = build(less, cells, bind(less, cells))
+    pilot = Population(built, prior_draws(built, draws=3, seed=1), ())
+    studies = replace(simulator, population=pilot, spec=less)
+    made = studies.world(1, {**ONCE, "runs": 3}, 3, rng)
+    (block,) = (b for b in made.built.layout.blocks if b.part == "decisiveness")
+    assert (made.truth["effects"].values[0, 0, block.start : block.stop] == 1.5).all()
