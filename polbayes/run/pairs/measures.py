@@ -163,7 +163,7 @@ def _log_ratio(verdicts: xr.Dataset) -> xr.DataArray:
 def _by_topic(values: xr.DataArray) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return the topics, and ``[model, topic]`` sums and numbers of the values that there are."""
     rest = [dim for dim in values.dims if dim not in ("model", "item")]
-    summed = values.sum(rest).transpose("model", "item").values.astype(float)
+    summed = values.fillna(0).sum(rest).transpose("model", "item").values.astype(float)
     number = values.notnull().sum(rest).transpose("model", "item").values.astype(float)
     topics, place = np.unique(values["topic"].values.astype(str), return_inverse=True)
     member = np.eye(len(topics))[place]

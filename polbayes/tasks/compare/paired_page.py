@@ -58,16 +58,18 @@ def paired_section(
 ) -> Section:
     """Show the runs, what they share, and how far respondents differ between them."""
     differences, shares = tables.get("differences"), tables.get("shares")
-    blocks: list[Block] = [
-        _runs(tables["compared_runs"]),
-        Bullets(tuple(("", note) for note in pooled.notes)),
-    ]
+    blocks: list[Block] = []
+    if differences is not None and verdict != "bad":
+        blocks.append(Bullets(tuple(_sentences(differences))))
+    blocks.append(Bullets(tuple(("", note) for note in pooled.designs)))
     if differences is not None:
-        if verdict != "bad":
-            blocks.append(Bullets(tuple(_sentences(differences))))
         blocks += _drawn(differences, level)
     if shares is not None:
-        blocks.append(_shares(shares))
+        blocks.append(
+            Fold("Even-handed pairs, hedging and refusals as published", (_shares(shares),))
+        )
+    common = Bullets(tuple(("", note) for note in pooled.aligned.notes))
+    blocks.append(Fold("The runs, and what they share", (_runs(tables["compared_runs"]), common)))
     if "comparison" in tables:
         blocks.append(_estimates(tables["comparison"], level))
     shown = {name: table for name, table in tables.items() if len(table)}

@@ -9,6 +9,7 @@ import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
+from polbayes.report.prose import plural
 from polbayes.run.pairs.verdicts import STATUSES
 from polbayes.tasks.compare.align import Aligned, align
 from polbayes.tasks.compare.finished import FinishedRun
@@ -31,7 +32,7 @@ class Pooled:
 
     aligned: Aligned
     verdicts: xr.Dataset  # as of `polbayes.run.pairs.verdicts`, of all runs
-    notes: tuple[str, ...]
+    designs: tuple[str, ...]  # how the designs of the runs differ
 
     @property
     def compared(self) -> tuple[tuple[str, str], ...]:
@@ -78,8 +79,8 @@ def pool(runs: Sequence[FinishedRun], verdicts: Mapping[str, xr.Dataset]) -> Poo
     joined = joined.assign_coords(
         {name: aligned.data.coords[name] for name in about if name in aligned.data.coords}
     )
-    more = (*notes, *_ways(runs), *_panels(named), *_sizes(runs, verdicts))
-    return Pooled(aligned, joined, (*aligned.notes, *more))
+    designs = (*_sizes(runs, verdicts), *notes, *_ways(runs), *_panels(named))
+    return Pooled(aligned, joined, designs)
 
 
 def _judges(
@@ -175,12 +176,12 @@ def _sizes(runs: Sequence[FinishedRun], verdicts: Mapping[str, xr.Dataset]) -> l
     for run in runs:
         one = verdicts[run.label]
         counts = {
-            "pairs": one.sizes["item"],
-            "topics": len(set(one["topic"].values.tolist())),
-            "templates": len(set(one["section"].values.tolist())),
-            "prefixes": one.sizes["prefix"],
-            "runs": one.sizes["run"],
-            "judges": one.sizes["judge"],
+            "pair": one.sizes["item"],
+            "topic": len(set(one["topic"].values.tolist())),
+            "template": len(set(one["section"].values.tolist())),
+            "prefix": one.sizes["prefix"],
+            "run": one.sizes["run"],
+            "judge": one.sizes["judge"],
         }
         sizes[run.label] = counts
     first = next(iter(sizes.values()))
@@ -188,7 +189,7 @@ def _sizes(runs: Sequence[FinishedRun], verdicts: Mapping[str, xr.Dataset]) -> l
     if not unequal:
         return []
     said = "; ".join(
-        f"{label}: {', '.join(f'{one[name]} {name}' for name in unequal)}"
+        f"{label}: {', '.join(plural(one[name], name) for name in unequal)}"
         for label, one in sizes.items()
     )
     return [f"The designs of the runs are not equal ({said})."]

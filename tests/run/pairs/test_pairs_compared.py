@@ -66,11 +66,18 @@ def test_two_snapshots_of_a_model(runs, tmp_path, capsys):
     }
     shares = pd.read_csv(folder / "shares.csv").set_index("measure")
     assert shares.loc["refusals", "n"] == 2  # of the four pairs of one run, two are in the other
+    apart = shares["after_share"] - shares["before_share"]
+    assert np.allclose(shares["estimate"], apart)
+    assert (shares["lower"] <= apart).all()
+    # By hand: of the pairs that both were asked, by the judges of each.
+    both = [one["verdict_prob"].sel(item=own[1]["item"].values, verdict="equal") for one in own]
+    even = [(one.mean(("judge", "order")) >= 0.5).mean().item() for one in both]
+    assert shares.loc["even_handed", ["before_share", "after_share"]].tolist() == even
     comparison = pd.read_csv(folder / "comparison.csv")
     assert set(comparison["run"]) == {"jan", "feb"}
     assert comparison["joint_estimate"].notna().all()
     page = (folder / "report" / "index.html").read_text(encoding="utf-8")
-    assert "The designs of the runs are not equal (jan: 4 pairs, 2 templates, 1 judges" in page
+    assert "The designs of the runs are not equal (jan: 4 pairs, 2 templates, 1 judge" in page
     assert "The runs were not judged alike (jan: fair_grader; feb: " in page
     assert (
         "m @ jan and m @ feb were not asked alike (pairs: 4 and 2, 2 in common, requests: 8" in page
