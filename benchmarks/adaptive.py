@@ -211,11 +211,17 @@ def report(found: list[dict[str, tuple[np.ndarray, np.ndarray | None]]]) -> None
         both = [one for one in found if name in one]
         ratio = [width(one[name][0]) / width(one["full"][0]) for one in both if "full" in one]
         inside = [covered(*one[name]) for one in both if one[name][1] is not None]
-        said = f"{name:<9} widths {np.mean(ratio):.2f} times those of the full design"
+        said = []
+        if ratio:
+            said.append(f"widths {spread(ratio)} times those of the full design")
         if inside:
-            error = np.std(inside) / len(inside) ** 0.5
-            said += f", coverage {np.mean(inside):.3f} ± {error:.3f} in {len(inside)} simulations"
-        print(said, flush=True)
+            said.append(f"coverage {spread(inside)}")
+        print(f"{name:<9}", "; ".join(said), flush=True)
+
+
+def spread(values: list[float]) -> str:
+    """Return a mean with its standard error, and of how many values."""
+    return f"{np.mean(values):.3f} ± {np.std(values) / len(values) ** 0.5:.3f} ({len(values)})"
 
 
 def width(ends: np.ndarray) -> float:
