@@ -52,8 +52,8 @@ def adaptive(results: Results) -> Section | None:
             )
         )
     blocks: tuple[Block, ...] = (Bullets(tuple(lines)),)
-    reading += _checked(results, about)
-    return Section("adaptive", "Which questions were put", reading, blocks)
+    checked = _checked(results, about)
+    return Section("adaptive", "Which questions were put", (*reading, *checked), blocks)
 
 
 def _checked(results: Results, about: Mapping[str, Any]) -> tuple[str, ...]:
