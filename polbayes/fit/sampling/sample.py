@@ -16,6 +16,7 @@ from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
+from polbayes.fit.sampling.pilot import DEPTH, length, restarted
 
 BACKENDS = ("nutpie", "pymc", "laplace", "advi")
 
@@ -52,11 +53,21 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
 
 def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Drawn:
     with postponed():
-        compiled = compiled_density(built) or _compiled_model(built)
+        compiled = compiled_density(built)
+    pilot = length(config)
+    if compiled is None:
+        with postponed():
+            compiled = _compiled_model(built)
+    elif pilot:
+        found, _ = draw_with_nutpie(compiled, pilot, seed, maxdepth=DEPTH, progress=False)
+        drawn = {str(name): found[name].to_numpy()[0] for name in found}
+        compiled = compiled_density(restarted(built, drawn))
     return draw_with_nutpie(compiled, config, seed)
 
 
-def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Drawn:
+def draw_with_nutpie(
+    compiled: Any, config: SamplerConfig, seed: int, *, maxdepth: int = 10, progress: bool = True
+) -> Drawn:
     """Sample a model compiled for nutpie, and return what `sample` does."""
     import nutpie
 
@@ -67,7 +78,8 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int) -> Drawn:
         chains=config.chains,
         seed=seed,
         target_accept=config.target_accept,
-        progress_bar=bars(),
+        progress_bar=progress and bars(),
+        maxdepth=maxdepth,
         save_warmup=False,
         blocking=False,
     )
