@@ -14,7 +14,7 @@ import xarray as xr
 from scipy import special, stats
 
 from polbayes.data.dataset import STANCE, to_frame
-from polbayes.fit.density.density import Density
+from polbayes.fit.density.density import Density, expand
 from polbayes.fit.density.model import build
 
 # The sum-to-zero constraints: term -> the group of a level, from its labels by factor.
@@ -252,7 +252,27 @@ class CompiledPoint(Point):
         self.start = {"x": self.density.start(0)}
 
     def logp(self, point):
-        return self.density(point["x"])[0]
+        """Return the log-density without that of the means, which are no part of the equation."""
+        *_, group, terms, held = self.density._clusters()
+        values, means = self.means(point)
+        total = self.density(point["x"])[0]
+        for first, second, one, two, r in terms:
+            at = [first] if second < 0 else [first, second]
+            spread = np.diag(values[[one] if second < 0 else [one, two]])
+            off = 0.0 if second < 0 else values[r]
+            before = spread @ (np.eye(len(at)) * (1 - off) + off) @ spread
+            n = (group == first).sum()
+            covariance = np.linalg.inv(n * (np.linalg.inv(before) + np.diag(held[at])))
+            total -= stats.multivariate_normal(np.zeros(len(at)), covariance).logpdf(means[at])
+        return total
+
+    def means(self, point):
+        """Return scales and correlations by position, and the means that are sampled with them."""
+        found = expand(point["x"], *self.density._expansion)
+        return found[1], found[8]
+
+    def coordinates(self, point):
+        return np.concatenate([super().coordinates(point), self.means(point)[1]])
 
     def values(self, point):
         found = self.density.values(point["x"])

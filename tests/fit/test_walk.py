@@ -145,7 +145,7 @@ def test_steps_follow_all_earlier_ones_of_their_walk(coded, spec_of):
     left[0] = own[0, 0]
     # Discriminations sum to zero, which the inverse here leaves aside.
     assert np.prod(left) == pytest.approx(np.linalg.det(own), rel=0.05)
-    known = known_of(layout, start)
+    known = known_of(layout, start, jointly=True)
     first = len(start.coefficients)
     assert known["lead"][1, 0] == first
     assert known["weight"][1, 0] == pytest.approx(own[0, 1] / own[0, 0], rel=0.05)

@@ -8,60 +8,122 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from polbayes.fit.density.layout import Block, Layout
-from polbayes.fit.density.mode import Start, leads
+from polbayes.fit.density.clusters import clusters, leading, leads, members
+from polbayes.fit.density.layout import Layout
+from polbayes.fit.density.mode import Start
 from polbayes.fit.spec.spec import IN_UNITS
 
 
-def known_of(layout: Layout, start: Start) -> dict[str, np.ndarray]:
+def known_of(layout: Layout, start: Start, *, jointly: bool) -> dict[str, np.ndarray]:
     """Return the information in the answers about coefficients and effects at the mode.
 
     ``coefficients_mode`` ``[coefficient]``; for the effects sampled one by one, leading ones
     first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total`` (q + 1 / s²) and
-    ``precision`` (q), ``[effect]``; ``others_mode`` of the free correlated effects;
-    ``lead`` and ``weight``, ``[effect, lead]``: positions among coefficients, effects and
-    correlated effects, and the change of an effect per unit of each.
+    ``precision`` (q), ``[effect]``; ``others_mode`` of the free effects in clusters, or if not
+    `jointly` of the correlated ones; ``lead`` and ``weight``, ``[effect, lead]``: positions among
+    coefficients, effects and others, and the change of an effect per unit of each.
     """
-    blocks = _one_by_one(layout)
-    at = _joined([b.start + b.free for b in blocks])
-    scale = _joined([b.scale_of for b in blocks])
-    total = start.scales[scale] ** -2.0 / (1 - start.reliability[at])
-    modes = [start.free(b) for b in blocks]
-    correlated = [start.free(b) for b in layout.blocks if b.correlated]
-    # Pairs of correlated effects come after all that are sampled one by one.
-    alone = len(start.coefficients) + sum(len(b.free) for b in blocks if leads(b))
-    follows = start.follows[at].astype(np.int64)
-    one_by_one = sum(len(b.free) for b in blocks if not leads(b))
+    at, others = _one_by_one(layout, jointly), _others(layout, jointly)
+    mode, scale = _at_mode(layout, start, jointly), scales_of(layout)
+    total = start.scales[scale[at]] ** -2.0 / (1 - start.reliability[at])
+    coefficients = len(start.coefficients)
+    place = np.zeros(len(mode), dtype=np.int64)
+    place[np.concatenate([at, others])] = coefficients + np.arange(len(at) + len(others))
+    lead = np.concatenate([np.arange(coefficients), place[leading(layout)]])
+    # What other effects determine is no coordinate.
+    there = (np.arange(len(lead)) < coefficients) | (lead > 0)
     return {
         "coefficients_mode": start.coefficients,
-        "mode": np.concatenate([*modes, np.empty(0)]),
-        "others_mode": np.concatenate([*correlated, np.empty(0)]),
+        "mode": mode[at],
+        "others_mode": mode[others],
         "total": total,
         "precision": total * start.reliability[at],
-        "lead": np.where(follows < alone, follows, follows + one_by_one),
-        "weight": start.weight[at],
+        "lead": lead[start.follows[at]] if len(lead) else start.follows[at],
+        "weight": start.weight[at] * there[start.follows[at]] if len(lead) else start.weight[at],
     }
 
 
-def known_of_pairs(block: Block, start: Start) -> np.ndarray:
-    """Return precision times value, and precision, of correlated effects, ``[free effect, 2]``."""
-    variance = start.scales[block.scale_of] ** 2
-    reliability = start.reliability[block.start + block.free]
-    total = 1 / (variance * (1 - reliability))
-    return np.stack([start.free(block) * total, reliability * total], axis=1)
+def _at_mode(layout: Layout, start: Start, jointly: bool) -> np.ndarray:
+    """Return ``[effect]`` free coordinates at the mode, but the effects themselves in clusters."""
+    found = np.zeros(layout.blocks[-1].stop)
+    for block in layout.blocks:
+        if block.group is not None:
+            found[block.start + block.free] = start.free(block)
+    if jointly:
+        found[members(layout)] = start.effects[members(layout)]
+    return found
 
 
-def places_of(layout: Layout) -> dict[str, np.ndarray]:
+def scales_of(layout: Layout) -> np.ndarray:
+    """Return ``[effect]`` the position of the scale of every effect, -1 for common terms."""
+    found = np.full(layout.blocks[-1].stop, -1)
+    for block in layout.blocks:
+        if block.group is not None:
+            found[block.start : block.stop] = block.every_scale
+    return found
+
+
+def joint_of(
+    layout: Layout, start: Start, scale: Mapping[int, int], cor: Mapping[int, int]
+) -> tuple[np.ndarray, ...]:
+    """Return the arguments of `polbayes.fit.density.joint.expand` after the values.
+
+    `scale` maps a scale, and `cor` a correlated effect that comes second, to a position among the
+    values.
+    """
+    at, table, first, matrix = members(layout), [], 0, 0
+    for effects in clusters(layout):
+        table.append([first, len(effects), matrix])
+        first, matrix = first + len(effects), matrix + len(effects) ** 2
+    seen = start.observed
+    empty = np.empty(0)
+    return (
+        np.array(table, dtype=np.int64).reshape(len(table), 3),
+        np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
+        np.array([cor.get(int(k), -1) for k in at], dtype=np.int64),
+        start.effects[at],
+        start.coefficients,
+        np.concatenate([*(one.weight for one in seen), np.empty((0, len(start.coefficients)))]),
+        np.concatenate([*(one.total.ravel() for one in seen), empty]),
+        np.concatenate([*(one.precision.ravel() for one in seen), empty]),
+        *_zero_sums(layout, start, scale, cor),
+    )
+
+
+def _zero_sums(
+    layout: Layout, start: Start, scale: Mapping[int, int], cor: Mapping[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``group``, ``terms`` and ``held`` (see `polbayes.fit.density.joint.expand`)."""
+    at, terms, held = members(layout), [], []
+    group = np.full(layout.blocks[-1].stop, -1)
+    for block in (b for b in layout.blocks if b.group is not None and b.start in at):
+        within, pair = block.within(), block.correlated
+        for code in np.unique(within[within >= 0]):
+            here = block.start + np.flatnonzero(within == code)
+            group[here] = len(held)
+            known = start.reliability[here].mean()
+            first, second = scales_of(layout)[here[0]], block.scales[0] + 1
+            held.append(known / (1 - known) / start.scales[first] ** 2)
+            if pair and code % 2:
+                continue  # it has come with the first coefficient
+            both = (len(held), scale[second], cor[int(here[0]) + 1]) if pair else (-1, 0, 0)
+            terms.append([len(held) - 1, both[0], scale[first], both[1], both[2]])
+    return group[at], np.array(terms, dtype=np.int64).reshape(len(terms), 5), np.array(held, float)
+
+
+def places_of(layout: Layout, *, jointly: bool) -> dict[str, np.ndarray]:
     """Return the positions in the vector of effects.
 
     ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects sampled one by
-    one, in the order of `known_of`; ``correlated``: positions of the others; ``group`` ``[effect]``
+    one, in the order of `known_of`; ``others``: positions of the others; ``group`` ``[effect]``
     in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the group's sum to
     subtract from it; ``copied``: positions of the scales that follow them; ``tail``: positions of
     the degrees of freedom of the effects sampled one by one, -1 for a normal distribution.
     """
-    blocks = _one_by_one(layout)
-    correlated = [b.start + b.free for b in layout.blocks if b.correlated]
+    at = _one_by_one(layout, jointly)
+    tail = np.full(layout.blocks[-1].stop, -1)
+    for block in layout.blocks:
+        tail[block.start : block.stop] = block.tail
     group = np.full(layout.blocks[-1].stop, -1)
     share, number = np.zeros(len(group)), 0
     for block in layout.blocks:
@@ -74,15 +136,17 @@ def places_of(layout: Layout) -> dict[str, np.ndarray]:
             share[block.start + np.flatnonzero(here & free)] = 1 / (n + math.sqrt(n))
             share[block.start + np.flatnonzero(here & ~free)] = 1 / math.sqrt(n)
             number += 1
+    if jointly:
+        group[members(layout)] = -1
     return {
         "matrix": np.ascontiguousarray(layout.matrix),
-        "scale": _joined([b.scale_of for b in blocks]),
-        "place": _joined([b.start + b.free for b in blocks]),
-        "correlated": _joined(correlated),
+        "scale": scales_of(layout)[at],
+        "place": at,
+        "others": _others(layout, jointly),
         "group": group,
         "share": share,
         "copied": np.array(layout.copies, dtype=np.int64),
-        "tail": _joined([np.full(len(b.free), b.tail) for b in blocks]),
+        "tail": tail[at],
     }
 
 
@@ -102,11 +166,9 @@ def unit_of(
     """
     own = [b for b in layout.blocks if b.part == "decisiveness"]
     coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
-    first = 0
-    for block in _one_by_one(layout):
-        here = slice(first, first + len(block.free))
-        first = here.stop
-        if block.part == "decisiveness":
+    for block in own:
+        if block.group is not None:
+            here = np.isin(_one_by_one(layout, True), block.start + block.free)
             deviates[here] = known["precision"][here] / known["total"][here]
     if deviates.any():
         deviates /= deviates.sum()
@@ -130,10 +192,22 @@ def unit_of(
     )
 
 
-def _one_by_one(layout: Layout) -> list[Block]:
-    """Return the terms whose effects are sampled one by one, leading ones first."""
+def _one_by_one(layout: Layout, jointly: bool) -> np.ndarray:
+    """Return the positions of the effects that are sampled one by one, leading ones first."""
     alone = [b for b in layout.blocks if b.group is not None and not b.correlated]
-    return sorted(alone, key=lambda block: not leads(block))
+    at = _joined([b.start + b.free for b in sorted(alone, key=lambda block: not leads(block))])
+    inside = np.isin(at, members(layout))
+    if jointly:
+        return at[~inside]
+    first = np.isin(at, leading(layout))
+    return np.concatenate([at[first & ~inside], at[inside], at[~first]])
+
+
+def _others(layout: Layout, jointly: bool) -> np.ndarray:
+    """Return the positions of all other effects: those of clusters, or free correlated ones."""
+    if jointly:
+        return members(layout)
+    return _joined([b.start + b.free for b in layout.blocks if b.correlated])
 
 
 def _joined(pieces: Sequence[np.ndarray]) -> np.ndarray:

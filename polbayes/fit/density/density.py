@@ -13,8 +13,8 @@ import numpy as np
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.density import crossed, expansion, kernel, pairs, prior_densities, scores, shifts
-from polbayes.fit.density.coordinates import known_of, known_of_pairs, places_of, unit_of
+from polbayes.fit.density import crossed, expansion, joint, kernel, prior_densities, scores, shifts
+from polbayes.fit.density.coordinates import joint_of, known_of, places_of, unit_of
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
 from polbayes.fit.density.model import Built, correlation_name
@@ -24,7 +24,7 @@ from polbayes.fit.density.prior_densities import Scalars, correlation_prior, pri
 from polbayes.fit.families import kinds
 
 _compiled = compiled_with(
-    confusion, expansion, prior_densities, scores, shifts, kernel, pairs, crossed
+    confusion, expansion, prior_densities, scores, shifts, kernel, joint, crossed
 )
 
 
@@ -33,14 +33,14 @@ def expand(
     x: np.ndarray,
     prior: tuple,
     sizes: tuple,
-    correlated: tuple,
+    clusters: tuple,
     known: tuple,
     places: tuple,
     unit: tuple,
 ) -> tuple[np.ndarray, ...]:
     """Compute the parameters and effects at a point."""
     _, _, positive, at = prior
-    _, _, place, correlated_place, _, _, _, _ = places
+    _, _, place, where, _, _, _, _ = places
     coefficients, deviates, mode, numbers, whole = unit
     sampled = (at >= 0).sum()
     shift, total = 0.0, 0.0
@@ -64,8 +64,9 @@ def expand(
         if numbers[k]:
             held[k] *= grown
     w = x[sampled : sampled + place.shape[0]]
-    others = np.empty(correlated_place.shape[0])
-    total += pairs.expand(x, held, *correlated, others)
+    others = np.empty(where.shape[0])
+    means = np.empty(clusters[-1].shape[0])
+    total += joint.expand(x[sampled + place.shape[0] :], held, *clusters, others, means)
     b, sd = held[: sizes[0]], held[sizes[0] : sizes[0] + sizes[1]]
     first = sizes[0] + sizes[1] + sizes[2] + sizes[3]
     nu = values[first : first + sizes[4]]
@@ -73,7 +74,7 @@ def expand(
     for k in range(whole.shape[0]):
         if whole[k]:
             effects[k] /= grown
-    return values, held, effects, others, slopes, of_prior, np.array(grown), of_w + total
+    return values, held, effects, others, slopes, of_prior, np.array(grown), of_w + total, means
 
 
 @_compiled
@@ -81,7 +82,7 @@ def log_density(
     x: np.ndarray,
     prior: tuple,
     sizes: tuple,
-    correlated: tuple,
+    clusters: tuple,
     known: tuple,
     places: tuple,
     unit: tuple,
@@ -92,8 +93,8 @@ def log_density(
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
-    values, held, effects, others, slopes, of_prior, growth, density = expand(
-        x, prior, sizes, correlated, known, places, unit
+    values, held, effects, others, slopes, of_prior, growth, density, means = expand(
+        x, prior, sizes, clusters, known, places, unit
     )
     _, _, positive, at = prior
     coefficients, deviates, _, numbers, whole = unit
@@ -137,7 +138,8 @@ def log_density(
     of_values[: sizes[0]] = of_b
     of_values[sizes[0] : first_gap] = of_sd
     gradient[sampled : sampled + w.shape[0]] = of_w
-    pairs.pull_back(x, held, *correlated, of_others, of_values, gradient)
+    behind = sampled + w.shape[0]
+    joint.pull_back(x[behind:], held, *clusters, means, of_others, of_values, gradient[behind:])
     for k in range(numbers.shape[0]):
         if numbers[k]:
             of_shift += of_values[k] * held[k]
@@ -184,7 +186,8 @@ class Density:
         layout, spec = self._layout, self.built.spec
         priors = priors_of(layout, spec, self.built.cells)
         correlations = [correlation_prior(block, spec) for block in self._pairs]
-        numbers = [*priors.coefficients, *priors.scales, *priors.gaps, *priors.readings]
+        scales = [prior.unfolded() or prior for prior in priors.scales]
+        numbers = [*priors.coefficients, *scales, *priors.gaps, *priors.readings]
         return scalars([*numbers, *priors.tails, *correlations])
 
     @cached_property
@@ -196,7 +199,7 @@ class Density:
 
     @cached_property
     def _places(self) -> dict[str, np.ndarray]:
-        return places_of(self._layout)
+        return places_of(self._layout, jointly=True)
 
     @cached_property
     def _unit(self) -> tuple[np.ndarray, ...]:
@@ -205,7 +208,7 @@ class Density:
 
     @cached_property
     def _known(self) -> dict[str, np.ndarray]:
-        return known_of(self._layout, self.built.start)
+        return known_of(self._layout, self.built.start, jointly=True)
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
@@ -213,7 +216,7 @@ class Density:
         return (
             self._scalars.arrays,
             self.sizes,
-            self._correlated(),
+            self._clusters(),
             tuple(self._known[name] for name in expansion.KNOWN),
             tuple(self._places[name] for name in expansion.PLACES),
             self._unit,
@@ -244,24 +247,21 @@ class Density:
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 
-    def _correlated(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tables of `polbayes.fit.density.pairs`."""
-        coefficients, scales, gaps, readings, tails = self.sizes
-        known = [known_of_pairs(block, self.built.start) for block in self._pairs]
-        rows, x, others = [], self._scalars.sampled + len(self._places["place"]), 0
-        for number, block in enumerate(self._pairs):
-            levels = len(block.free) // 2
-            first = coefficients + block.scales[0]
-            cor = coefficients + scales + gaps + readings + tails + number
-            rows.append([x, others, levels, first, first + 1, cor])
-            x, others = x + 2 * levels, others + 2 * levels
-        terms = np.array(rows, dtype=np.int64).reshape(len(rows), 6)
-        return terms, np.concatenate([*known, np.empty((0, 2))])
+    def _clusters(self) -> tuple[np.ndarray, ...]:
+        """Return the arguments of `polbayes.fit.density.joint.expand` after the values."""
+        coefficients, scales = self.sizes[:2]
+        scale = {k: coefficients + k for k in range(scales)}
+        cor = {
+            int(at): sum(self.sizes) + number
+            for number, block in enumerate(self._pairs)
+            for at in range(block.start + 1, block.stop, 2)
+        }
+        return joint_of(self._layout, self.built.start, scale, cor)
 
     @property
     def size(self) -> int:
         """Number of coordinates."""
-        effects = len(self._places["place"]) + len(self._places["correlated"])
+        effects = len(self._places["place"]) + len(self._places["others"])
         return self._scalars.sampled + effects
 
     def start(self, seed: int) -> np.ndarray:
@@ -283,7 +283,7 @@ class Density:
         numbers = np.where(moved, numbers * np.exp(shift), numbers)
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
         pieces.append(w)
-        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["correlated"])))
+        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["others"])))
         return np.concatenate(pieces)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -294,8 +294,10 @@ class Density:
         """Return the parameters at a point by their names in the PyMC model."""
         values, _, effects, *_ = expand(x, *self._expansion)
         b, sd, gap, reading, nu, correlations = np.split(values, np.cumsum(self.sizes))
+        # Effects with a scale of the other sign have the opposite correlation.
         names = [correlation_name(block) for block in self._pairs]
-        found = dict(zip(names, correlations, strict=True))
+        signs = [np.sign(sd[p.scales[0] : sum(p.scales)]).prod() for p in self._pairs]
+        found = dict(zip(names, correlations * signs, strict=True))
         known = {"b": b, "sd": abs(sd), "gap": gap, "reading": reading, "nu": nu}
         known["effects"] = effects
         return {**known, **found}

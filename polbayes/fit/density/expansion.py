@@ -36,7 +36,7 @@ from polbayes.fit.density.scores import digamma
 # The arguments of `expand` after the coordinates: first the information in the answers, which
 # differs between data sets of one design, then positions (`polbayes.fit.density.coordinates`).
 KNOWN = ("coefficients_mode", "mode", "others_mode", "total", "precision", "lead", "weight")
-PLACES = ("matrix", "scale", "place", "correlated", "group", "share", "copied", "tail")
+PLACES = ("matrix", "scale", "place", "others", "group", "share", "copied", "tail")
 
 
 @compiled
@@ -83,7 +83,7 @@ def expand(
     matrix: np.ndarray,
     scale: np.ndarray,
     place: np.ndarray,
-    correlated: np.ndarray,
+    where: np.ndarray,
     group: np.ndarray,
     share: np.ndarray,
     copied: np.ndarray,
@@ -92,7 +92,7 @@ def expand(
     """Compute the effects, and the logarithm of the density of w up to a constant.
 
     `b` are the coefficients of common terms, `sd` the scales, of either sign, `w` the coordinates
-    of the effects sampled one by one, `others` the free correlated effects, and
+    of the effects sampled one by one, `others` those of clusters, or the free correlated ones, and
     `nu` degrees of freedom. `polbayes.fit.density.coordinates` describes the rest: `known_of` from
     `mode_of_b` to `weight`, and `places_of` from `matrix` to `tail`. The effects are followed by
     copies of scales; the density is an array without dimensions.
@@ -116,7 +116,7 @@ def expand(
         drawn[effect] = s * z
         effects[place[effect]] = drawn[effect]
     for k in range(others.shape[0]):
-        effects[correlated[k]] = others[k]
+        effects[where[k]] = others[k]
     sums = _by_group(effects, np.ones(group.shape[0]), group)
     for at in range(group.shape[0]):
         if group[at] >= 0:
@@ -152,7 +152,7 @@ def pull_back(
     matrix: np.ndarray,
     scale: np.ndarray,
     place: np.ndarray,
-    correlated: np.ndarray,
+    where: np.ndarray,
     group: np.ndarray,
     share: np.ndarray,
     copied: np.ndarray,
@@ -173,7 +173,7 @@ def pull_back(
         sign = 1.0 if sd[copied[k]] >= 0.0 else -1.0
         of_sd[copied[k]] += sign * of_effects[group.shape[0] + k]
     for k in range(others.shape[0]):
-        of_others[k] = inside[correlated[k]]
+        of_others[k] = inside[where[k]]
     for row in range(matrix.shape[0]):
         for column in range(matrix.shape[1]):
             of_b[column] += matrix[row, column] * inside[row]

@@ -5,7 +5,7 @@ likelihood is flat and its surroundings are steep, and the chain stays there: th
 width of the cutpoints of a model that never answers at the ends is bounded only by its prior.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy as np
 
 from polbayes.errors import UserError
 from polbayes.fit.density import kernel
+from polbayes.fit.density.clusters import leading
 from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.density.orientation import anchored, first_discriminations
-from polbayes.fit.density.reliability import curvature, known
+from polbayes.fit.density.reliability import MOST, Known, Observed, curvature, known
 from polbayes.fit.families import kinds
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.priors import CONSTANT
@@ -45,9 +46,6 @@ _SIGNED = 1.0
 
 # Initial degrees of freedom of t distributions; the mode is that of normal effects.
 FIRST_TAIL = 10.0
-
-# A perfectly known effect would leave no spread for its deviate.
-_MOST = 1 - 1e-6
 
 # Of the penalty on coefficients of common terms.
 _PRECISION = 0.25
@@ -79,10 +77,11 @@ class Start:
     # proportion of their variance that the answers remove (zeros before them). Correlated ones
     # follow nothing.
     reliability: np.ndarray
-    # ``[effect, lead]`` the coefficients and leading effects (in the order of `_leading_columns`)
-    # that an effect follows, and its slopes.
+    # ``[effect, lead]`` the coefficients and leading effects (in the order of
+    # `polbayes.fit.density.clusters.leading`) that an effect follows, and its slopes.
     follows: np.ndarray
     weight: np.ndarray
+    observed: tuple[Observed, ...]  # by cluster
 
     def everything(self, layout: Layout) -> np.ndarray:
         """Return the effects with the values of common terms before them."""
@@ -113,7 +112,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     scale_of = _scale_of_effects(layout)
     held = np.array([part == "discrimination" for part, _, _ in layout.scales], dtype=bool)
     scales = np.where(held, _SIGNED if spec.signed else _DISCRIMINATION, _FIRST_SCALE)
-    leading, terms = _leading_columns(layout), _parts(layout, spec, cells)
+    terms = _parts(layout, spec, cells)
     priors = [spec.prior(*scale, "sd") for scale in layout.scales]
     constant = np.array([p.values[0] if p.name == CONSTANT else np.nan for p in priors])
     scales = np.where(np.isnan(constant), scales, constant)
@@ -137,7 +136,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         effects = np.concatenate([layout.matrix @ x[:coefficients], inner, scales[copies]])
         bend = curvature(layout, terms, effects, widths)
         precision = np.concatenate([common[1], scales[scale_of] ** -2.0])
-        found = known(layout, bend, precision, leading)
+        found = known(layout, bend, precision, _leading_columns(layout))
         if turn == _ROUNDS:
             break
         known_share = np.clip(1 - found.after / found.before, 0, 1)
@@ -150,14 +149,38 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
     if spec.signed:
         _check_anchors(layout, spec, cells, effects)
     effects = _sum_to_zero(layout, effects[: layout.blocks[-1].stop])
-    reliability = np.zeros(len(effects))
+    readings = cells.read.coder.prior if cells.read else np.empty(0)
+    return _start(layout, found, x[:coefficients], scales, effects, widths, readings)
+
+
+def _start(
+    layout: Layout,
+    found: Known,
+    coefficients: np.ndarray,
+    scales: np.ndarray,
+    effects: np.ndarray,
+    gaps: np.ndarray,
+    readings: np.ndarray,
+) -> Start:
+    rows, reliability = len(layout.matrix), np.zeros(len(effects))
     alone = np.concatenate([np.full(b.size, not b.correlated) for b in layout.blocks])[rows:]
     after = np.where(alone, found.following, found.after)
-    reliability[rows:] = np.clip(1 - after / found.before, 0.0, _MOST)
+    reliability[rows:] = np.clip(1 - after / found.before, 0.0, MOST)
     before = ((rows, 0), (0, 0))
     follows, weight = np.pad(found.index, before), np.pad(found.weight, before)
-    readings = cells.read.coder.prior if cells.read else np.empty(0)
-    return Start(x[:coefficients], scales, effects, widths, readings, reliability, follows, weight)
+    more = (reliability, follows, weight, found.observed)
+    return Start(coefficients, scales, effects, gaps, readings, *more)
+
+
+def start_at(layout: Layout, spec: Spec, cells: Cells, values: Mapping[str, np.ndarray]) -> Start:
+    """Return a start at given values, named as in `polbayes.fit.density.density`."""
+    scales = np.clip(values["sd"], _LEAST_SCALE, _LARGEST_SCALE)
+    bend = curvature(layout, _parts(layout, spec, cells), values["effects"], values["gap"])
+    of_common = _penalties(layout, spec)[1]
+    precision = np.concatenate([of_common, scales[_scale_of_effects(layout)] ** -2.0])
+    found = known(layout, bend, precision, _leading_columns(layout))
+    effects = values["effects"][: layout.blocks[-1].stop]
+    return _start(layout, found, values["b"], scales, effects, values["gap"], values["reading"])
 
 
 def _check_anchors(layout: Layout, spec: Spec, cells: Cells, effects: np.ndarray) -> None:
@@ -271,31 +294,10 @@ def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndar
     return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))
 
 
-def leads(block: Block) -> bool:
-    """Whether other effects follow a term's.
-
-    They follow discriminations: for an item far from all models the answers determine the
-    product of discrimination and distance, so that both can only change together. And they follow
-    difficulties, which are the mean of a handful of models' views of a statement. The steps of a
-    random walk follow its earlier ones, because the answers determine their sum. Correlated
-    effects also lead (`_leading_columns`).
-    """
-    if block.group is None or block.correlated:
-        return False
-    return block.part in ("discrimination", "difficulty") or block.group.first is not None
-
-
 def _leading_columns(layout: Layout) -> np.ndarray:
-    """Return the columns that effects may follow.
-
-    First the coefficients, then leading terms, then pairs of correlated effects: a model's views
-    of single statements follow its leaning, because the answers determine their sum.
-    """
+    """Return the columns that effects may follow: coefficients, then leading effects."""
     rows, coefficients = layout.matrix.shape
-    pieces = [np.arange(coefficients)]
-    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if leads(b)]
-    pieces += [coefficients - rows + b.start + b.free for b in layout.blocks if b.correlated]
-    return np.concatenate(pieces)
+    return np.concatenate([np.arange(coefficients), coefficients - rows + leading(layout)])
 
 
 def centre(layout: Layout, start: Start) -> Layout:
@@ -390,21 +392,3 @@ def _decided(layout: Layout) -> np.ndarray:
         if block.part == "decisiveness" and block.group is not None:
             pieces.append(coefficients - rows + np.arange(block.start, block.stop))
     return np.concatenate(pieces)
-
-
-def around(value: np.ndarray, spread: np.ndarray | float = 1.0) -> Any:
-    """Return an expression that draws a starting value around a value, for each chain."""
-    return np.asarray(value, dtype=float) + _jitter(value) * spread
-
-
-def around_positive(value: np.ndarray) -> Any:
-    """Return an expression that draws a starting value around a positive value, for each chain."""
-    import pytensor.tensor as pt
-
-    return np.asarray(value, dtype=float) * pt.exp(_jitter(value))
-
-
-def _jitter(value: np.ndarray) -> Any:
-    import pymc as pm
-
-    return pm.Uniform.dist(-JITTER, JITTER, shape=np.shape(value))

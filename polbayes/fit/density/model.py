@@ -10,7 +10,7 @@ import numpy as np
 from polbayes.fit.density.coordinates import draw, known_of, places_of
 from polbayes.fit.density.expansion import KNOWN, PLACES
 from polbayes.fit.density.layout import Block, Gathering, Layout, lay_out
-from polbayes.fit.density.mode import FIRST_TAIL, Start, around, around_positive, centre, find_start
+from polbayes.fit.density.mode import FIRST_TAIL, JITTER, Start, centre, find_start
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.density.orientation import halves
 from polbayes.fit.density.prior_densities import Priors, correlation_prior, priors_of
@@ -92,7 +92,7 @@ def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
     for number, kind in enumerate(names):
         at = [k for k, prior in enumerate(priors) if prior.name == kind]
         value = start[at]
-        first = around(value) if name == "b" else around_positive(value)
+        first = _around(value) if name == "b" else _around_positive(value)
         drawn.append(draw_vector([priors[k] for k in at], f"{name}_{number}", first))
         order += at
     whole = drawn[0] if len(drawn) == 1 else pt.concatenate(drawn)[np.argsort(order)]
@@ -117,8 +117,8 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     nu: Any = pt.zeros(0)
     if layout.tails:
         nu = _vector("nu", priors.tails, np.full(len(layout.tails), FIRST_TAIL))
-    known = known_of(layout, start)
-    arrays = known | places_of(layout)
+    known = known_of(layout, start, jointly=False)
+    arrays = known | places_of(layout, jointly=False)
     correlated = [
         _correlated(block, sd, spec, start) for block in layout.blocks if block.correlated
     ]
@@ -143,7 +143,7 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
                 rng, b, sd, others, nu, known, arrays["scale"], arrays["tail"]
             ),
             signature="(b),(s),(c),(t),(n)->(n)",
-            initval=around(np.zeros(len(arrays["place"]))),
+            initval=_around(np.zeros(len(arrays["place"]))),
         )
     return pm.Deterministic("effects", expand(w, b, sd, others, nu)[0])
 
@@ -157,14 +157,14 @@ def _correlated(block: Block, sd: Any, spec: Spec, start: Start) -> Any:
     rows, scales = len(block.free) // width, sd[first : first + width]
     at = start.scales[first : first + width]
     drawn = start.free(block).reshape(rows, width)
-    deviates = around(drawn / at)
+    deviates = _around(drawn / at)
     if width > 2:
         z = pm.Normal(f"z_{block.start}", 0.0, 1.0, shape=(rows, width), initval=deviates)
         return (pt.dot(z, _unit_cholesky(block, spec).T) * scales).flatten()
     cor = _correlation(block, spec)
     rest = pt.sqrt(1 - cor**2)
     if block.centred:
-        near = around(drawn, at)
+        near = _around(drawn, at)
         one = pm.Normal(f"u_{block.start}_0", 0.0, scales[0], shape=rows, initval=near[:, 0])
         mean = cor * scales[1] / scales[0] * one
         spread = scales[1] * rest
@@ -243,3 +243,21 @@ def _log_likelihood(
     arrays = [shared(value, name=f"{name}_{field}") for field, value in data.items()]
     logp: Any = LogLikelihood()(effects, gaps, confusion, *arrays)
     return logp[0]
+
+
+def _around(value: np.ndarray, spread: np.ndarray | float = 1.0) -> Any:
+    """Return an expression that draws a starting value around a value, for each chain."""
+    return np.asarray(value, dtype=float) + _jitter(value) * spread
+
+
+def _around_positive(value: np.ndarray) -> Any:
+    """Return an expression that draws a starting value around a positive value, for each chain."""
+    import pytensor.tensor as pt
+
+    return np.asarray(value, dtype=float) * pt.exp(_jitter(value))
+
+
+def _jitter(value: np.ndarray) -> Any:
+    import pymc as pm
+
+    return pm.Uniform.dist(-JITTER, JITTER, shape=np.shape(value))

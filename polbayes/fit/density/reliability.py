@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from polbayes.fit.density import kernel
+from polbayes.fit.density.clusters import clusters
 from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.families import kinds
 
@@ -33,10 +34,13 @@ _FEW_IN_GROUP = 20
 _CHUNK = 2048
 
 # Number of leading coefficients and effects that an effect follows.
-_FEW = 6
+_FEW = 12
 
 # Precision of a mean that is zero by construction.
 _EXACT = 1e6
+
+# A perfectly known effect would leave no spread for its deviate.
+MOST = 1 - 1e-6
 
 
 def curvature(
@@ -102,6 +106,15 @@ def _logp(
 
 
 @dataclass(frozen=True)
+class Observed:
+    """What the answers say about the effects of a cluster, given coefficients of common terms."""
+
+    total: np.ndarray  # ``[effect, effect]`` inverse of the covariance after the answers
+    precision: np.ndarray  # ``[effect, effect]`` that without the precision of the prior
+    weight: np.ndarray  # ``[effect, coefficient]`` change of an effect per unit of a coefficient
+
+
+@dataclass(frozen=True)
 class Known:
     """The information in the answers about the varying effects, given their scales.
 
@@ -116,6 +129,7 @@ class Known:
     following: np.ndarray
     index: np.ndarray
     weight: np.ndarray
+    observed: tuple[Observed, ...]  # by cluster (`polbayes.fit.density.clusters`)
 
 
 def known(
@@ -137,10 +151,15 @@ def known(
     few = min(_FEW, len(leading))
     size = (len(precision), max([few, *(len(walk) - 1 for walk in walks)]))
     index, weight = np.zeros(size, dtype=int), np.zeros(size)
+    together = [shift + at for at in clusters(layout)]
     if len(kept) > _LARGEST:
         rest = slice(coefficients, None)
         after = 1 / whole.diagonal()[rest]
-        return Known(after, before, after, index[rest], weight[rest])
+        seen = []
+        for at in together:
+            still = np.zeros((len(at), coefficients))
+            seen.append(_observed(np.diag(1 / whole.diagonal()[at]), 1 / precision[at], still))
+        return Known(after, before, after, index[rest], weight[rest], tuple(seen))
     after, following = np.empty(len(precision)), np.empty(len(precision))
     inside = whole[kept][:, kept].toarray()
     if len(single):
@@ -183,7 +202,24 @@ def known(
         following[at] = after[at] - (also @ of_lead * also).sum(axis=1)
         index[at, :few], weight[at, :few] = _few(also, spread)
     rest = slice(coefficients, None)
-    return Known(after[rest], before, following[rest], index[rest], weight[rest])
+    seen, common = [], slice(0, coefficients)
+    for at in together:
+        across = inverse[common, place[at]]
+        slopes = np.linalg.solve(inverse[common, common], across).T
+        left = inverse[np.ix_(place[at], place[at])] - slopes @ across
+        # Free coordinates of effects that sum to zero have the variance without the constraint.
+        full = np.sqrt(before[at - coefficients] * precision[at])
+        seen.append(_observed(left / np.outer(full, full), 1 / precision[at], slopes))
+    return Known(after[rest], before, following[rest], index[rest], weight[rest], tuple(seen))
+
+
+def _observed(after: np.ndarray, before: np.ndarray, weight: np.ndarray) -> Observed:
+    """Compare a covariance after the answers with the variances before."""
+    spread = np.sqrt(before)
+    values, vectors = np.linalg.eigh(after / np.outer(spread, spread))
+    values, vectors = np.clip(values, 1 - MOST, 1.0), vectors / spread[:, None]
+    total = (vectors / values) @ vectors.T
+    return Observed(total, (vectors * (1 / values - 1)) @ vectors.T, weight)
 
 
 def _few(follow: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

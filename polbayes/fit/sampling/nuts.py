@@ -53,7 +53,9 @@ def compiled_for_nutpie(density: Sampled) -> Any:
     )
 
 
-def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int, *, depth: int = 10) -> Drawn:
+def draw_with_nutpie(
+    compiled: Any, config: SamplerConfig, seed: int, *, depth: int = 10, progress: bool = True
+) -> Drawn:
     """Sample a model compiled for nutpie, and return what `sample` does.
 
     A trajectory has at most 2 to the power of `depth` steps.
@@ -68,7 +70,7 @@ def draw_with_nutpie(compiled: Any, config: SamplerConfig, seed: int, *, depth: 
         seed=seed,
         target_accept=config.target_accept,
         maxdepth=depth,
-        progress_bar=bars(),
+        progress_bar=progress and bars(),
         save_warmup=False,
         blocking=False,
     )

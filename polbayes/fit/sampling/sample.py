@@ -13,6 +13,7 @@ from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import COMPILED
 from polbayes.fit.sampling.interruption import postponed
 from polbayes.fit.sampling.nuts import Drawn, compiled_for_nutpie, draw_with_nutpie, drawn_of
+from polbayes.fit.sampling.pilot import DEPTH, length, restarted
 
 BACKENDS = ("nutpie", "pymc", "laplace", "advi")
 
@@ -47,7 +48,15 @@ def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
 
 def _nutpie(built: Built, config: SamplerConfig, seed: int) -> Drawn:
     with postponed():
-        compiled = compiled_density(built) or _compiled_model(built)
+        compiled = compiled_density(built)
+    pilot = length(config)
+    if compiled is None:
+        with postponed():
+            compiled = _compiled_model(built)
+    elif pilot:
+        found, _ = draw_with_nutpie(compiled, pilot, seed, depth=DEPTH, progress=False)
+        drawn = {str(name): found[name].to_numpy()[0] for name in found}
+        compiled = compiled_density(restarted(built, drawn))
     return draw_with_nutpie(compiled, config, seed)
 
 

@@ -1,0 +1,307 @@
+"""From sampled coordinates to clusters of effects, and the reverse for slopes.
+
+Given scales and correlations, the effects u = S z of a cluster have standard normal deviates z and
+a lower triangular S: standard deviations s, and for a pair of correlated effects u = s p and
+v = t r p + t sqrt(1 - r²) q. As for effects sampled one by one (`polbayes.fit.density.expansion`)
+the answers are equivalent to an observation of the effects, here with a matrix of precisions Q and
+a vector h, the product of precision and value. Given the scales, z is then normal with precision
+M = I + S' Q S = L L' and mean M⁻¹ S' h. The coordinates are z standardised by these,
+
+    w = L' z - L⁻¹ S' h,
+
+which leaves no funnel as a scale goes to 0 or r to 1 or -1, and takes into account that the answers
+say the less about one effect the larger the scales of those that they cannot tell from it. The mode
+moves with the coefficients of common terms, and so does h. The slopes of L are those of the
+Cholesky decomposition (Murray 2016).
+
+If the n effects of a term sum to zero over clusters, all of them are sampled without the
+constraint, and their mean m is then taken from them. The answers say nothing about m, and in
+coordinates for well-known effects it would vary widely. It is therefore taken as observed at 0 with
+precision n Q, where Q is the mean precision of the effects, divided by the probability of that
+observation given the scales: the distribution of everything else remains the same.
+"""
+
+import math
+
+import numpy as np
+
+from polbayes.fit.compilation import compiled
+
+# Columns of the table of clusters: start of its effects among those of all clusters, their number,
+# and start of its matrices.
+FIRST, SIZE, MATRIX = range(3)
+# Columns of the table of terms that sum to zero.
+GROUP, SECOND, SCALE, _, COR = range(5)
+
+
+@compiled
+def _triangle(
+    first: int, size: int, values: np.ndarray, scale: np.ndarray, cor: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the diagonal of S and what is left of it."""
+    diagonal, left = np.empty(size), np.zeros(size)
+    for k in range(size):
+        t = values[scale[first + k]]
+        diagonal[k] = t
+        if cor[first + k] >= 0:
+            r = values[cor[first + k]]
+            diagonal[k], left[k] = t * math.sqrt(1.0 - r * r), t * r
+    return diagonal, left
+
+
+@compiled
+def _times(matrix: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Return a matrix times S."""
+    size = diagonal.shape[0]
+    found = np.empty((size, size))
+    for i in range(size):
+        for j in range(size):
+            found[i, j] = matrix[i, j] * diagonal[j]
+            if j + 1 < size:
+                found[i, j] += matrix[i, j + 1] * left[j + 1]
+    return found
+
+
+@compiled
+def _root(product: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Return the Cholesky root of I + S' (Q S)."""
+    size = diagonal.shape[0]
+    root = np.zeros((size, size))
+    for i in range(size):
+        for j in range(i + 1):
+            total = diagonal[i] * product[i, j] + (1.0 if i == j else 0.0)
+            if i + 1 < size:
+                total += left[i + 1] * product[i + 1, j]
+            for k in range(j):
+                total -= root[i, k] * root[j, k]
+            root[i, j] = math.sqrt(total) if i == j else total / root[j, j]
+    return root
+
+
+@compiled
+def _forward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve L x = right."""
+    found = right.copy()
+    for i in range(root.shape[0]):
+        for k in range(i):
+            found[i] -= root[i, k] * found[k]
+        found[i] /= root[i, i]
+    return found
+
+
+@compiled
+def _backward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve L' x = right."""
+    found = right.copy()
+    for i in range(root.shape[0] - 1, -1, -1):
+        for k in range(i + 1, root.shape[0]):
+            found[i] -= root[k, i] * found[k]
+        found[i] /= root[i, i]
+    return found
+
+
+@compiled
+def _pulled(diagonal: np.ndarray, left: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Return S' times a vector."""
+    found = diagonal * vector
+    for k in range(1, diagonal.shape[0]):
+        found[k - 1] += left[k] * vector[k]
+    return found
+
+
+@compiled
+def _value(
+    first: int,
+    size: int,
+    total: np.ndarray,
+    values: np.ndarray,
+    mode: np.ndarray,
+    mode_of_b: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Return h, the product of precision and value of a cluster's observation."""
+    expected, found = np.empty(size), np.zeros(size)
+    for k in range(size):
+        expected[k] = mode[first + k]
+        for c in range(mode_of_b.shape[0]):
+            expected[k] += weight[first + k, c] * (values[c] - mode_of_b[c])
+    for i in range(size):
+        for j in range(size):
+            found[i] += total[i, j] * expected[j]
+    return found
+
+
+@compiled
+def expand(
+    x: np.ndarray,
+    values: np.ndarray,
+    table: np.ndarray,
+    scale: np.ndarray,
+    cor: np.ndarray,
+    mode: np.ndarray,
+    mode_of_b: np.ndarray,
+    weight: np.ndarray,
+    totals: np.ndarray,
+    precisions: np.ndarray,
+    group: np.ndarray,
+    terms: np.ndarray,
+    held: np.ndarray,
+    others: np.ndarray,
+    means: np.ndarray,
+) -> float:
+    """Write the effects, and return the log-density of the coordinates, up to a constant.
+
+    `x` ``[effect]`` are the coordinates; coefficients of common terms, scales and correlations are
+    in `values` (`polbayes.fit.density.prior_densities`), the coefficients first; `table` is
+    ``[cluster, 3]``; `scale` and `cor` ``[effect]`` are positions in `values`, that of a
+    correlation with the effect before (-1 for none). `mode` ``[effect]``, `mode_of_b`
+    ``[coefficient]``, `weight` ``[effect, coefficient]``, and the matrices of all clusters
+    one after the other, `totals` (precision with that of the prior at the mode) and `precisions`,
+    are the observation. `group` ``[effect]`` numbers what sums to zero, -1 for nothing; `held`
+    ``[group]`` are the precisions Q, and `terms` ``[term, 5]`` has the group, that of the second
+    of two correlated coefficients (-1 for none), and the positions of both scales and the
+    correlation. `others` ``[effect]`` and `means` ``[group]`` are written to.
+    """
+    density = 0.0
+    for c in range(table.shape[0]):
+        first, size, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
+        total = totals[at : at + size * size].reshape((size, size))
+        precision = precisions[at : at + size * size].reshape((size, size))
+        diagonal, left = _triangle(first, size, values, scale, cor)
+        root = _root(_times(precision, diagonal, left), diagonal, left)
+        h = _value(first, size, total, values, mode, mode_of_b, weight)
+        moved = x[first : first + size] + _forward(root, _pulled(diagonal, left, h))
+        z = _backward(root, moved)
+        for k in range(size):
+            others[first + k] = diagonal[k] * z[k]
+            if k > 0:
+                others[first + k] += left[k] * z[k - 1]
+            density -= 0.5 * z[k] * z[k] + math.log(root[k, k])
+    size = _by_group(np.ones(others.shape[0]), group, held.shape[0])
+    means[:] = _by_group(others, group, held.shape[0]) / size
+    for k in range(others.shape[0]):
+        if group[k] >= 0:
+            others[k] -= means[group[k]]
+    for g in range(held.shape[0]):
+        density -= 0.5 * size[g] * held[g] * means[g] * means[g]
+    for k in range(terms.shape[0]):
+        density += 0.5 * math.log(_determinant(k, values, terms, held)[0])
+    return density
+
+
+@compiled
+def _by_group(effects: np.ndarray, group: np.ndarray, number: int) -> np.ndarray:
+    """Return ``[group]`` sums."""
+    sums = np.zeros(number)
+    for k in range(effects.shape[0]):
+        if group[k] >= 0:
+            sums[group[k]] += effects[k]
+    return sums
+
+
+@compiled
+def _determinant(
+    term: int, values: np.ndarray, terms: np.ndarray, held: np.ndarray
+) -> tuple[float, float, float, float]:
+    """Return that of I + S' Q S, and its slopes by both scales and the correlation."""
+    s, one = values[terms[term, SCALE]], held[terms[term, GROUP]]
+    if terms[term, SECOND] < 0:
+        return 1.0 + one * s * s, 2.0 * one * s, 0.0, 0.0
+    t, two = values[terms[term, SCALE + 1]], held[terms[term, SECOND]]
+    r, a, b = values[terms[term, COR]], one * s * s, two * t * t
+    rest = 1.0 - r * r
+    by_s, by_t = 2.0 * one * s * (1.0 + b * rest), 2.0 * two * t * (1.0 + a * rest)
+    return 1.0 + a + b + a * b * rest, by_s, by_t, -2.0 * a * b * r
+
+
+@compiled
+def _slopes_of_matrix(root: np.ndarray, of_root: np.ndarray) -> np.ndarray:
+    """Turn slopes by the lower triangle L into symmetric ones by L L'."""
+    size = root.shape[0]
+    half = np.zeros((size, size))
+    for i in range(size):
+        for j in range(i + 1):
+            for k in range(i, size):
+                half[i, j] += root[k, i] * of_root[k, j]
+        half[i, i] *= 0.5
+    for j in range(size):
+        half[:, j] = _backward(root, half[:, j])
+    for i in range(size):
+        half[i] = _backward(root, half[i])
+    return 0.5 * (half + half.T)
+
+
+@compiled
+def pull_back(
+    x: np.ndarray,
+    values: np.ndarray,
+    table: np.ndarray,
+    scale: np.ndarray,
+    cor: np.ndarray,
+    mode: np.ndarray,
+    mode_of_b: np.ndarray,
+    weight: np.ndarray,
+    totals: np.ndarray,
+    precisions: np.ndarray,
+    group: np.ndarray,
+    terms: np.ndarray,
+    held: np.ndarray,
+    means: np.ndarray,
+    of_others: np.ndarray,
+    of_values: np.ndarray,
+    of_x: np.ndarray,
+) -> None:
+    """Add slopes with respect to coefficients, scales, correlations and coordinates."""
+    size = _by_group(np.ones(of_others.shape[0]), group, held.shape[0])
+    sums, of_raw = _by_group(of_others, group, held.shape[0]), of_others.copy()
+    for k in range(of_others.shape[0]):
+        if group[k] >= 0:
+            of_raw[k] -= sums[group[k]] / size[group[k]] + held[group[k]] * means[group[k]]
+    for k in range(terms.shape[0]):
+        determinant, by_s, by_t, by_r = _determinant(k, values, terms, held)
+        of_values[terms[k, SCALE]] += 0.5 * by_s / determinant
+        if terms[k, SECOND] >= 0:
+            of_values[terms[k, SCALE + 1]] += 0.5 * by_t / determinant
+            of_values[terms[k, COR]] += 0.5 * by_r / determinant
+    for c in range(table.shape[0]):
+        first, count, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
+        total = totals[at : at + count * count].reshape((count, count))
+        precision = precisions[at : at + count * count].reshape((count, count))
+        diagonal, left = _triangle(first, count, values, scale, cor)
+        product = _times(precision, diagonal, left)
+        root = _root(product, diagonal, left)
+        h = _value(first, count, total, values, mode, mode_of_b, weight)
+        ahead = _forward(root, _pulled(diagonal, left, h))
+        z = _backward(root, x[first : first + count] + ahead)
+        given = of_raw[first : first + count]
+        of_moved = _forward(root, _pulled(diagonal, left, given) - z)
+        of_pulled = _backward(root, of_moved)
+        of_root = np.zeros((count, count))
+        for i in range(count):
+            for j in range(i + 1):
+                of_root[i, j] = -z[i] * of_moved[j] - of_pulled[i] * ahead[j]
+            of_root[i, i] -= 1.0 / root[i, i]
+        of_matrix = _slopes_of_matrix(root, of_root)
+        for k in range(count):
+            of_x[first + k] += of_moved[k]
+            of_diagonal = given[k] * z[k] + h[k] * of_pulled[k]
+            of_left = 0.0
+            for j in range(count):
+                of_diagonal += 2.0 * product[k, j] * of_matrix[j, k]
+            if cor[first + k] >= 0:
+                of_left = given[k] * z[k - 1] + h[k] * of_pulled[k - 1]
+                for j in range(count):
+                    of_left += 2.0 * product[k, j] * of_matrix[j, k - 1]
+                t, r = values[scale[first + k]], values[cor[first + k]]
+                rest = math.sqrt(1.0 - r * r)
+                of_values[scale[first + k]] += of_diagonal * rest + of_left * r
+                of_values[cor[first + k]] += t * (of_left - of_diagonal * r / rest)
+            else:
+                of_values[scale[first + k]] += of_diagonal
+            of_h = diagonal[k] * of_pulled[k]
+            if k > 0:
+                of_h += left[k] * of_pulled[k - 1]
+            for i in range(count):
+                of_expected = total[i, k] * of_h
+                for b in range(mode_of_b.shape[0]):
+                    of_values[b] += weight[first + i, b] * of_expected

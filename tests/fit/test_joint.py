@@ -1,0 +1,100 @@
+"""Clusters of effects from their coordinates, and slopes back."""
+
+import numpy as np
+import pytest
+
+from polbayes.fit.density import joint
+
+# Values: two coefficients, three standard deviations, a correlation.
+VALUES = np.array([0.3, -0.2, 0.9, 0.6, 1.3, 0.4])
+SCALE, COR = np.array([2, 3, 4, 2, 3, 4, 2, 3]), np.array([-1, 5, -1, -1, 5, -1, -1, 5])
+TABLE = np.array([[0, 3, 0], [3, 3, 9], [6, 2, 18]])
+GROUP = np.array([0, 1, -1, 0, 1, -1, 0, 1])
+TERMS = np.array([[0, 1, 2, 3, 5]])
+EFFECTS = len(SCALE)
+
+
+def observed(seed, strength=1.0):
+    """Precisions of random observations, with the priors of VALUES at the mode."""
+    rng = np.random.default_rng(seed)
+    precisions, totals = [], []
+    for first, size, _ in TABLE:
+        root = rng.normal(size=(size, size)) * strength
+        precisions.append(root @ root.T)
+        totals.append(precisions[-1] + np.diag(VALUES[SCALE[first : first + size]] ** -2.0))
+    mode, weight = rng.normal(size=EFFECTS), rng.normal(size=(EFFECTS, 2)) * 0.3
+    matrices = [np.concatenate([m.ravel() for m in kind]) for kind in (totals, precisions)]
+    return mode, np.array([0.1, 0.2]), weight, *matrices
+
+
+def expanded(x, values, seen, held=(1.5, 0.7)):
+    others, means = np.empty(EFFECTS), np.empty(2)
+    rest = (*seen, GROUP, TERMS, np.array(held))
+    density = joint.expand(x, values, TABLE, SCALE, COR, *rest, others, means)
+    return others, density, means
+
+
+def slopes(x, values, seen, taken, held=(1.5, 0.7)):
+    _, _, means = expanded(x, values, seen, held)
+    of_values, of_x = np.zeros(len(values)), np.zeros(EFFECTS)
+    rest = (*seen, GROUP, TERMS, np.array(held), means)
+    joint.pull_back(x, values, TABLE, SCALE, COR, *rest, taken, of_values, of_x)
+    return of_values, of_x
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slopes_are_those_of_effects_and_density(seed):
+    rng = np.random.default_rng(seed)
+    x, taken, seen = rng.normal(size=EFFECTS), rng.normal(size=EFFECTS), observed(seed)
+    of_values, of_x = slopes(x, VALUES, seen, taken)
+
+    def total(x, values):
+        others, density, _ = expanded(x, values, seen)
+        return taken @ others + density
+
+    step = 1e-6
+    for k, one in enumerate(np.eye(EFFECTS)):
+        change = total(x + step * one, VALUES) - total(x - step * one, VALUES)
+        assert of_x[k] == pytest.approx(change / (2 * step), rel=1e-5, abs=1e-6)
+    for k, one in enumerate(np.eye(len(VALUES))):
+        change = total(x, VALUES + step * one) - total(x, VALUES - step * one)
+        assert of_values[k] == pytest.approx(change / (2 * step), rel=1e-5, abs=1e-6)
+
+
+def before():
+    """The covariance of effects that sum to zero: conditioned on their sums."""
+    s, t, r = VALUES[[2, 3, 5]]
+    pair = np.array([[s * s, r * s * t], [r * s * t, t * t]])
+    whole = np.zeros((EFFECTS, EFFECTS))
+    whole[[2, 5], [2, 5]] = VALUES[4] ** 2
+    for i, one in enumerate((0, 3, 6)):
+        for j, two in enumerate((0, 3, 6)):
+            whole[one : one + 2, two : two + 2] = pair * ((i == j) - 1 / 3)
+    return whole
+
+
+def gaussian(values, seen):
+    """Return precision and mean of the coordinates, whose density is normal, and its integral."""
+
+    def density(x):
+        return expanded(x, values, seen)[1]
+
+    unit, zero = np.eye(EFFECTS), density(np.zeros(EFFECTS))
+    bend = [[density(a) + density(b) - density(a + b) - zero for a in unit] for b in unit]
+    slope = np.array([(density(e) - density(-e)) / 2 for e in unit])
+    middle = np.linalg.solve(bend, slope)
+    return np.array(bend), middle, zero + slope @ middle / 2 - np.linalg.slogdet(bend)[1] / 2
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0, 10.0])
+def test_the_density_is_that_of_the_prior_whatever_was_observed(strength):
+    """A linear function of the effects is normal, with their covariance before the answers."""
+    seen = observed(1, strength)
+    zero = expanded(np.zeros(EFFECTS), VALUES, seen)[0]
+    matrix = np.stack([expanded(e, VALUES, seen)[0] - zero for e in np.eye(EFFECTS)], axis=1)
+    bend, middle, total = gaussian(VALUES, seen)
+    np.testing.assert_allclose(zero + matrix @ middle, 0.0, atol=1e-8)
+    covariance = matrix @ np.linalg.inv(bend) @ matrix.T
+    np.testing.assert_allclose(covariance, before(), atol=1e-8)
+    other = np.array([*VALUES[:2], 0.2, -1.4, 0.5, -0.8])
+    assert gaussian(other, seen)[2] == pytest.approx(total, abs=1e-7)  # whatever the scales
