@@ -94,7 +94,8 @@ def _zero_sums(
     layout: Layout, start: Start, scale: Mapping[int, int], cor: Mapping[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``group``, ``terms`` and ``held`` (see `polbayes.fit.density.joint.expand`)."""
-    at, terms, held = members(layout), [], []
+    at, terms = members(layout), []
+    held: list[float] = []
     group = np.full(layout.blocks[-1].stop, -1)
     for block in (b for b in layout.blocks if b.group is not None and b.start in at):
         within, pair = block.within(), block.correlated
