@@ -159,7 +159,8 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     assert set(kinds) == {None, "application/json"}
     assert not any("src" in a for a in page.having("script"))
     assert not page.having("link")
-    assert all(str(a["src"]).startswith("data:image/svg+xml;base64,") for a in page.having("img"))
+    pictures = "data:image/svg+xml;base64,", "data:image/png;base64,"
+    assert all(str(a["src"]).startswith(pictures) for a in page.having("img"))
     assert "http" not in "".join(str(a.get("href")) for a in page.having("a"))
     (policy,) = (a["content"] for a in page.having("meta") if "http-equiv" in a)
     assert str(policy).startswith("default-src 'none'")

@@ -80,7 +80,9 @@ def designs(
             sizes["items"] *= table["dimension"].nunique()
             chances = power(Plan(**sizes))
             row["power"] = float(chances.mean())
-            row["power_worst"] = float(np.quantile(chances, (1 - level) / 2))
+            # A few draws with hardly a chance pull the mean below the end of the interval.
+            low = float(np.quantile(chances, (1 - level) / 2))
+            row["power_worst"] = min(low, row["power"])
         rows.append(row)
     found = pd.DataFrame(rows)
     each = found["questions"] / len(prices)
