@@ -48,7 +48,7 @@ def test_tokens_are_spent_up_to_the_limit_and_not_beyond():
     budget = Budget(ApiConfig(budget_tokens=100), Usage(input=40))
     assert budget.lacking(most(50, 11)) == "budget_tokens"
     assert budget.lacking(most(50, 10)) == ""
-    assert not budget.set_aside(most(50, 11))
+    assert budget.set_aside(most(50, 11)) is False
     assert budget.set_aside(most(50, 10))
     assert not budget.set_aside(most(1, 0))
     assert not budget.set_aside(most(0, 1))
