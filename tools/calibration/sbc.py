@@ -27,6 +27,9 @@ _R_HAT = 1.1
 # Number of draws in the ranking: few enough to be nearly independent.
 KEPT = 99
 
+# Draws of the priors that show which quantities are fixed, and the largest range of such a one.
+_PRIOR_DRAWS, _STILL = 5, 1e-10
+
 Breaking = Callable[[Parameters], Parameters]
 
 
@@ -148,6 +151,7 @@ def simulate_ranks(
         Changes the parameters of the answers, to test whether that is detected.
     """
     frame, spec = problem.cells.frame, problem.spec
+    fixed = _fixed(problem, seed)
     for number in numbers:
         rng = np.random.default_rng([seed, number])
         parameters, answers = problem.simulate(rng, broken=broken)
@@ -162,7 +166,7 @@ def simulate_ranks(
             built, drawn = _sample(problem, answers, longer, int(rng.integers(2**31)))
             found = posterior_quantities(built, drawn)
             r_hat, ess = _convergence(found)
-        yield Ranked(number, _rank(true, found, keep, rng), r_hat, ess, repeated)
+        yield Ranked(number, _rank(true, found, fixed, keep, rng), r_hat, ess, repeated)
 
 
 def simulate_in_parallel(
@@ -200,19 +204,26 @@ def _one(
 def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
     from arviz_stats.base.array import array_stats
 
-    moving = np.stack([draws for draws in quantities.values() if not _fixed(draws)])
+    # A decided model's bias may be the largest there is in every draw.
+    moving = np.stack([draws for draws in quantities.values() if np.ptp(draws) >= _STILL])
     r_hat = array_stats.rhat(moving, method="rank")
     return float(np.max(r_hat)), float(np.min(array_stats.ess(moving, method="bulk")))
 
 
-def _fixed(draws: np.ndarray) -> bool:
-    """Whether a quantity is fixed by a constraint."""
-    return bool(np.ptp(draws) < 1e-10)
+def _fixed(problem: Problem, seed: int) -> frozenset[str]:
+    """Return the quantities that a constraint fixes: those that are the same in draws of priors."""
+    drawn = [
+        dict(estimands(parameters, problem.cells.frame, problem.spec))
+        for n in range(_PRIOR_DRAWS)
+        for parameters, _ in [problem.simulate(np.random.default_rng([seed, n]))]
+    ]
+    return frozenset(name for name in drawn[0] if np.ptp([one[name] for one in drawn]) < _STILL)
 
 
 def _rank(
     true: Mapping[str, float],
     quantities: Mapping[str, np.ndarray],
+    fixed: frozenset[str],
     keep: int,
     rng: np.random.Generator,
 ) -> dict[str, int]:
@@ -220,7 +231,7 @@ def _rank(
         raise AssertionError(f"not the same quantities: {set(true) ^ set(quantities)}")
     ranks = {}
     for name, value in true.items():
-        if not _fixed(quantities[name]):
+        if name not in fixed:
             draws = quantities[name].ravel()
             kept = draws[np.linspace(0, len(draws) - 1, keep).round().astype(int)]
             # Ties are broken at random.
