@@ -212,11 +212,11 @@ def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:
 
 def _fixed(problem: Problem, seed: int) -> frozenset[str]:
     """Return the quantities that a constraint fixes: those that are the same in draws of priors."""
-    drawn = [
-        dict(estimands(parameters, problem.cells.frame, problem.spec))
-        for n in range(_PRIOR_DRAWS)
-        for parameters, _ in [problem.simulate(np.random.default_rng([seed, n]))]
-    ]
+    spec, points = problem.spec, len(problem.cells.points)
+    drawn = []
+    for n in range(_PRIOR_DRAWS):
+        parameters = draw_parameters(spec, problem.parts, points, np.random.default_rng([seed, n]))
+        drawn.append(dict(estimands(parameters, problem.cells.frame, spec)))
     return frozenset(name for name in drawn[0] if np.ptp([one[name] for one in drawn]) < _STILL)
 
 

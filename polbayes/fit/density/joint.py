@@ -110,9 +110,14 @@ def _pulled(diagonal: np.ndarray, left: np.ndarray, vector: np.ndarray) -> np.nd
 
 
 @compiled
+def _matrix(matrices: np.ndarray, at: int, size: int) -> np.ndarray:
+    """Return that of a cluster."""
+    return matrices[at : at + size * size].reshape((size, size))
+
+
+@compiled
 def _value(
     first: int,
-    size: int,
     total: np.ndarray,
     values: np.ndarray,
     mode: np.ndarray,
@@ -120,6 +125,7 @@ def _value(
     weight: np.ndarray,
 ) -> np.ndarray:
     """Return h, the product of precision and value of a cluster's observation."""
+    size = total.shape[0]
     expected, found = np.empty(size), np.zeros(size)
     for k in range(size):
         expected[k] = mode[first + k]
@@ -165,11 +171,9 @@ def expand(
     density = 0.0
     for c in range(table.shape[0]):
         first, size, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
-        total = totals[at : at + size * size].reshape((size, size))
-        precision = precisions[at : at + size * size].reshape((size, size))
         diagonal, left = _triangle(first, size, values, scale, cor)
-        root = _root(_times(precision, diagonal, left), diagonal, left)
-        h = _value(first, size, total, values, mode, mode_of_b, weight)
+        root = _root(_times(_matrix(precisions, at, size), diagonal, left), diagonal, left)
+        h = _value(first, _matrix(totals, at, size), values, mode, mode_of_b, weight)
         moved = x[first : first + size] + _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, moved)
         for k in range(size):
@@ -265,12 +269,11 @@ def pull_back(
             of_values[terms[k, COR]] += 0.5 * by_r / determinant
     for c in range(table.shape[0]):
         first, count, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
-        total = totals[at : at + count * count].reshape((count, count))
-        precision = precisions[at : at + count * count].reshape((count, count))
+        total = _matrix(totals, at, count)
         diagonal, left = _triangle(first, count, values, scale, cor)
-        product = _times(precision, diagonal, left)
+        product = _times(_matrix(precisions, at, count), diagonal, left)
         root = _root(product, diagonal, left)
-        h = _value(first, count, total, values, mode, mode_of_b, weight)
+        h = _value(first, total, values, mode, mode_of_b, weight)
         ahead = _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, x[first : first + count] + ahead)
         given = of_raw[first : first + count]

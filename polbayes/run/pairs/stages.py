@@ -129,31 +129,40 @@ def _usage(job: _Job, paths: Mapping[str, list[Path]]) -> dict[str, str]:
 
 
 def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    return measure_verdicts(job.folder, job.plan.config), {}
+
+
+def measure_verdicts(folder: Path, config: RunConfig) -> list[str]:
+    """Write the measures of a folder's verdicts, and return the files."""
     from polbayes.run.pairs.measures import measures
 
-    settings = job.plan.config.measures
+    settings = config.measures
     found = measures(
-        read_dataset(job.folder / FILE),
+        read_dataset(folder / FILE),
         draws=settings.bootstrap,
         level=settings.level,
-        seed=job.plan.config.seed,
+        seed=config.seed,
     )
-    return write_tables(found, job.folder / "measures"), {}
+    return write_tables(found, folder / "measures")
 
 
 def _fit(job: _Job) -> tuple[list[str], dict[str, Any]]:
+    return fit_verdicts(job.folder, job.plan.config)
+
+
+def fit_verdicts(folder: Path, config: RunConfig) -> tuple[list[str], dict[str, Any]]:
+    """Fit the model of a folder's verdicts, and return the files and facts for the manifest."""
     from polbayes.run.pairs.fit import fit_pairs
     from polbayes.run.pairs.tables import tables
 
-    config = job.plan.config
     return fit_judged(
-        job.folder,
+        folder,
         lambda: fit_pairs(
-            read_dataset(job.folder / FILE),
+            read_dataset(folder / FILE),
             sampler=config.sampler,
             joint=config.analysis.joint,
             seed=config.seed,
-            kept=job.folder / "draws.nc",
+            kept=folder / "draws.nc",
         ),
         lambda fit: tables(fit, level=config.analysis.level, rope=config.analysis.rope),
         model="model of the verdicts",

@@ -18,10 +18,9 @@ from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
 from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap
-from polbayes.run.judged_fit import fit_judged
 from polbayes.run.manifest import Manifest, read_config
+from polbayes.run.pairs.stages import fit_verdicts, measure_verdicts
 from polbayes.run.pairs.verdicts import FILE
-from polbayes.run.pipeline import write_tables
 from polbayes.tasks.compare.finished import FinishedRun
 from polbayes.tasks.compare.paired_tables import (
     paired_comparison,
@@ -133,45 +132,14 @@ def _do(job: _Job) -> None:
         labels = [run.label for run in job.runs]
         job.manifest.finish("merge", job.keys["merge"], ["responses.nc", FILE], runs=labels)
     if not done["measure"]:
-        _measure(job)
+        say("measure: computing the measures of the verdicts")
+        files = measure_verdicts(job.folder, job.config)
+        job.manifest.finish("measure", job.keys["measure"], files)
     if not done["fit"]:
-        _fit(job)
+        say("fit: fitting the model of the verdicts to all runs together")
+        files, about = fit_verdicts(job.folder, job.config)
+        job.manifest.finish("fit", job.keys["fit"], files, **about)
     _report(job, text)
-
-
-def _measure(job: _Job) -> None:
-    from polbayes.run.pairs.measures import measures
-
-    settings, seed = job.config.measures, job.config.seed
-    say("measure: computing the measures of the verdicts")
-    tables = measures(
-        job.pooled.verdicts, draws=settings.bootstrap, level=settings.level, seed=seed
-    )
-    job.manifest.finish(
-        "measure", job.keys["measure"], write_tables(tables, job.folder / "measures")
-    )
-
-
-def _fit(job: _Job) -> None:
-    from polbayes.run.pairs.fit import fit_pairs
-    from polbayes.run.pairs.tables import tables
-
-    config = job.config
-    say("fit: fitting the model of the verdicts to all runs together")
-    outputs, about = fit_judged(
-        job.folder,
-        lambda: fit_pairs(
-            job.pooled.verdicts,
-            sampler=config.sampler,
-            joint=config.analysis.joint,
-            seed=config.seed,
-            kept=job.folder / "draws.nc",
-        ),
-        lambda fit: tables(fit, level=config.analysis.level, rope=config.analysis.rope),
-        model="model of the verdicts",
-        say_notes=True,
-    )
-    job.manifest.finish("fit", job.keys["fit"], outputs, **about)
 
 
 def _tables(job: _Job) -> dict[str, pd.DataFrame]:

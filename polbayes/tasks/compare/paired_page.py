@@ -13,9 +13,10 @@ from polbayes.report.assemble import read_table
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Section, grid
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
-from polbayes.report.numbers import chance, interval, number
+from polbayes.report.numbers import interval, number
 from polbayes.report.visible import visible
 from polbayes.run.manifest import Manifest
+from polbayes.run.pairs.report.tilt import chances
 from polbayes.tasks.compare.pooling import Pooled
 
 _ALL = "all"
@@ -91,14 +92,8 @@ def _runs(runs: pd.DataFrame) -> Block:
 
 def moved(row: Mapping[Any, Any]) -> str:
     """Say how far the tilt of a model has moved, from a row of ``differences`` on ``favour``."""
-    places = {"left": "p_left_of_rope", "right": "p_right_of_rope", "equal": "p_inside"}
-    decision = str(row["decision"])
-    if decision in places:
-        words = f"probability {chance(row[places[decision]])}"
-    else:
-        words = ", ".join(f"{name} {chance(row[column])}" for name, column in places.items())
-    within = interval(row["lower"], row["upper"])
-    return f"{_MOVED[decision]} ({number(row['estimate'])} {within}; {words})"
+    within, words = interval(row["lower"], row["upper"]), _MOVED[str(row["decision"])]
+    return f"{words} ({number(row['estimate'])} {within}; {chances(row)})"
 
 
 def moves(differences: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -16,6 +16,7 @@ from polbayes.run.pairs.tables import expected_ratings, with_mean
 from polbayes.run.pairs.verdicts import is_marked
 from polbayes.tasks.compare.finished import FinishedRun
 from polbayes.tasks.compare.pooling import Pooled
+from polbayes.tasks.compare.tables import with_joint
 
 _NUMBERS = ("estimate", "lower", "upper")
 _OWN = ("tilt", "favour", "equal")
@@ -46,23 +47,8 @@ def paired_comparison(
     runs: Sequence[FinishedRun], pooled: Pooled, joint: xr.Dataset | None, *, level: float
 ) -> pd.DataFrame:
     """Put the estimates of every run beside the joint ones; empty if none was fitted."""
-    pieces = []
-    for run in runs:
-        if run.posterior is None:
-            continue
-        own = _estimates(run.posterior, level)
-        own.insert(0, "run", run.label)
-        respondents = [pooled.aligned.models[run.label, str(model)] for model in own["model"]]
-        own.insert(0, "respondent", respondents)
-        pieces.append(own)
-    if not pieces:
-        return pd.DataFrame()
-    table = pd.concat(pieces, ignore_index=True)
-    if joint is not None:
-        names = {"model": "respondent"} | {name: f"joint_{name}" for name in _NUMBERS}
-        other = _estimates(joint, level).rename(columns=names).drop(columns="level")
-        table = table.merge(other, on=["respondent", "quantity", "dimension"], how="left")
-    return table[[*(c for c in table.columns if c != "level"), "level"]]
+    models = pooled.aligned.models
+    return with_joint(runs, models, joint, lambda posterior: _estimates(posterior, level))
 
 
 def _estimates(posterior: xr.Dataset, level: float) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Tables of a comparison: the runs' own estimates, the joint ones, and drift."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import xarray as xr
@@ -42,20 +42,32 @@ def comparison_table(
     *,
     level: float,
 ) -> pd.DataFrame:
-    """Put the estimates of every run beside each other and the joint ones."""
+    """Put the positions of every run beside each other and the joint ones."""
+    return with_joint(runs, models, joint, lambda posterior: _positions(posterior, level))
+
+
+def with_joint(
+    runs: Sequence[FinishedRun],
+    models: Mapping[tuple[str, str], str],
+    joint: xr.Dataset | None,
+    estimates: Callable[[xr.Dataset], pd.DataFrame],
+) -> pd.DataFrame:
+    """Put estimates from every run's posterior beside the joint ones; empty if no run has one."""
     pieces = []
     for run in runs:
         if run.posterior is None:
             continue
-        own = _positions(run.posterior, level)
+        own = estimates(run.posterior)
         own.insert(0, "run", run.label)
         respondent = [models[run.label, str(model)] for model in own["model"]]
         own.insert(0, "respondent", respondent)
         pieces.append(own)
+    if not pieces:
+        return pd.DataFrame()
     table = pd.concat(pieces, ignore_index=True)
     if joint is not None:
         names = {"model": "respondent"} | {n: f"joint_{n}" for n in _NUMBERS}
-        other = _positions(joint, level).rename(columns=names).drop(columns=["level"])
+        other = estimates(joint).rename(columns=names).drop(columns=["level"])
         table = table.merge(other, on=["respondent", "quantity", "dimension"], how="left")
     level_last = [c for c in table.columns if c != "level"] + ["level"]
     return table[level_last]

@@ -80,9 +80,7 @@ def designs(
             sizes["items"] *= table["dimension"].nunique()
             chances = power(Plan(**sizes))
             row["power"] = float(chances.mean())
-            # A few draws with hardly a chance pull the mean below the end of the interval.
-            low = float(np.quantile(chances, (1 - level) / 2))
-            row["power_worst"] = min(low, row["power"])
+            row["power_worst"] = float(np.quantile(chances, (1 - level) / 2))
         rows.append(row)
     found = pd.DataFrame(rows)
     each = found["questions"] / len(prices)
@@ -97,7 +95,15 @@ def designs(
 
 
 def judged(found: pd.DataFrame, wanted: PlanConfig) -> pd.DataFrame:
-    """Say which designs reach what is wanted, and which do surely."""
+    """Say which designs reach what is wanted, and which do surely.
+
+    The worst probability is at most the probable one: a few draws with hardly a chance pull their
+    mean below the end of the interval, and a simulated probability of 0 has no probit.
+    """
+    for name in ("order", "power"):
+        if name in found:
+            worst = np.minimum(found[f"{name}_worst"], found[name])
+            found = found.assign(**{f"{name}_worst": worst})
     return found.assign(
         reached=_reaches(found, wanted, ""), surely=_reaches(found, wanted, "_worst")
     )

@@ -194,9 +194,6 @@ def _correct(
             table[column] = norm.cdf(_probit(values) + _probit(got) - _probit(said))
     for n, value in simulated.items():
         table.loc[n, name] = value
-    if name not in ("width", "difference"):
-        # A simulated probability of 0 has no probit, so that its worst end may come out above it.
-        table[f"{name}_worst"] = np.minimum(table[f"{name}_worst"], table[name])
 
 
 def _probit(chance: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The models: to which side they tilt, by how much, and why."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,18 +56,21 @@ def answer(results: PairsResults) -> tuple[Block, ...]:
     return (Paragraph(reading), Bullets(tuple(said)))
 
 
-def standing(row: dict[Any, Any], level: float) -> str:
-    """Describe a row of ``favour``."""
+def chances(row: Mapping[Any, Any]) -> str:
+    """Say how probable the decision of a row is, or each of the three if it is open."""
     places = {"left": "p_left_of_rope", "right": "p_right_of_rope", "equal": "p_inside"}
     decision = str(row["decision"])
     if decision in places:
-        words = f"probability {chance(row[places[decision]])}"
-    else:
-        words = ", ".join(f"{name} {chance(row[column])}" for name, column in places.items())
+        return f"probability {chance(row[places[decision]])}"
+    return ", ".join(f"{name} {chance(row[column])}" for name, column in places.items())
+
+
+def standing(row: Mapping[Any, Any], level: float) -> str:
+    """Describe a row of ``favour``."""
     low, high = number(row["lower"]), number(row["upper"])
     return (
-        f"{_SAYS[decision]} ({number(row['estimate'])}, {level:.0%} interval {low} to {high}; "
-        f"{words})."
+        f"{_SAYS[str(row['decision'])]} ({number(row['estimate'])}, {level:.0%} interval {low} to "
+        f"{high}; {chances(row)})."
     )
 
 
