@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polbayes.fit.density import joint
+from polbayes.fit.density.coordinates import hold
 
 # Values: two coefficients, three standard deviations, a correlation.
 VALUES = np.array([0.3, -0.2, 0.9, 0.6, 1.3, 0.4])
@@ -98,3 +99,28 @@ def test_the_density_is_that_of_the_prior_whatever_was_observed(strength):
     np.testing.assert_allclose(covariance, before(), atol=1e-8)
     other = np.array([*VALUES[:2], 0.2, -1.4, 0.5, -0.8])
     assert gaussian(other, seen)[2] == pytest.approx(total, abs=1e-7)  # whatever the scales
+
+
+@pytest.mark.parametrize("s", [1e-3, 0.1, 3.0])
+def test_the_mean_of_effects_that_sum_to_zero_in_a_cluster_has_a_coordinate_of_its_own(s):
+    """In it the density is standard normal, whatever the scale.
+
+    The answers say with precision 8 how two effects differ, and the constraint without bound that
+    their sum is 0. Nothing observes the difference here, so its coordinate has the prior's width.
+    """
+    held, group = np.array([5.0]), np.array([0, 0])
+    known = 4.0 * np.array([[1.0, -1.0], [-1.0, 1.0]]) + 1e6
+    precision = hold(known, group, held, np.zeros(2))
+    total = hold(known + np.eye(2), group, held, np.ones(2))
+    np.testing.assert_allclose(total, precision + np.eye(2))
+    known_of = np.zeros(2), np.empty(0), np.empty((2, 0)), total.ravel(), precision.ravel()
+    rest = (*known_of, group, np.array([[0, -1, 0, 0, 0]]), held, np.empty(2), np.empty(1))
+    table, scale, cor = np.array([[0, 2, 0]]), np.array([0, 0]), np.array([-1, -1])
+
+    def density(x):
+        return joint.expand(np.array(x), np.array([s]), table, scale, cor, *rest)
+
+    zero = density([0.0, 0.0])
+    bend = [[density(a) + density(b) - density(a + b) - zero for a in np.eye(2)] for b in np.eye(2)]
+    widths = np.sort(np.linalg.eigvalsh(bend))
+    np.testing.assert_allclose(widths, [1 / (1 + 8 * s**2), 1.0], rtol=1e-6)

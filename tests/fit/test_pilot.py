@@ -32,6 +32,7 @@ def built(bound, coded):
 def test_a_pilot_is_part_of_the_length_of_the_warm_up():
     found = length(SamplerConfig(tune=500, draws=1000, chains=4))
     assert (found.chains, found.tune, found.draws) == (1, 150, 50)
+    assert length(SamplerConfig(tune=2000)) == length(SamplerConfig(tune=500))
     assert length(SamplerConfig(tune=150)) is None
 
 

@@ -284,7 +284,6 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
                 variance[part][at] += sd**2
     z = np.linspace(-8, 8, 1601)
     weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
-    nodes, shares = np.polynomial.hermite_e.hermegauss(15)
     out = {}
     for (model, dimension), rows in frame.groupby(["model", "dimension"]):
         at = frame.index.get_indexer(rows.index)
@@ -293,23 +292,22 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
         added = sum(v.get(k, 0.0) for k in ("acquiescence", "wording", *_BELIEVED))
         asked = sum(mean.get(k, 0.0) for k in ("acquiescence", "wording"))
         total = 0.0
-        for x, a in zip(nodes, shares / shares.sum(), strict=True):
-            for y, b in zip(nodes, shares / shares.sum(), strict=True):
-                steep = np.exp(
-                    mean.get("discrimination", 0.0) + x * v.get("discrimination", 0) ** 0.5
-                )
-                width = mean.get("threshold", 0.0) + y * v.get("threshold", 0.0) ** 0.5
+        slopes = _nodes(mean.get("discrimination", 0.0), v.get("discrimination", 0.0))
+        widths = _nodes(mean.get("threshold", 0.0), v.get("threshold", 0.0))
+        for steepness, a in slopes:
+            for k, (width, b) in enumerate(widths):
+                steep = np.exp(steepness)
                 belief = steep * mean["theta"] + sum(mean.get(k, 0.0) for k in _BELIEVED)
                 spread = (added + steep**2 * v.get("difficulty", 0.0)) ** 0.5
                 moved, chance = spread * z, weight
-                if np.isfinite(heavy[1]) and y == nodes[0]:  # the same for all widths
+                if np.isfinite(heavy[1]) and k == 0:  # the same for all widths
                     convolved = _convolved(float(heavy[0][at].mean()), heavy[1], spread)
                 if np.isfinite(heavy[1]):
                     moved, chance = convolved
                 nets = []
                 for side in (1, -1):
                     eta = asked + side * belief + moved
-                    own = {k: np.full(len(eta), mean[k]) for k in mean} | {
+                    own = {name: np.full(len(eta), mean[name]) for name in mean} | {
                         "threshold": np.full(len(eta), width)
                     }
                     here = Parameters(own, {}, {}, {}, parameters.gaps, {})
@@ -317,6 +315,14 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
                 total += a * b * (nets[0] - nets[1]) / 2
         out[f"lean[{model}, {dimension}]"] = total
     return out
+
+
+def _nodes(mean: float, variance: float) -> list[tuple[float, float]]:
+    """Return the nodes and weights of a quadrature over a normal variable, or a constant."""
+    if variance == 0.0:
+        return [(mean, 1.0)]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+    return list(zip(mean + nodes * variance**0.5, weights / weights.sum(), strict=True))
 
 
 def _convolved(scale: float, nu: float, spread: float) -> tuple[np.ndarray, np.ndarray]:
@@ -327,7 +333,7 @@ def _convolved(scale: float, nu: float, spread: float) -> tuple[np.ndarray, np.n
     grid = np.linspace(-40, 40, 2001)
     shares = (np.arange(400) + 0.5) / 400
     shifts = np.clip(scale * stats.t.ppf(shares, nu), -38, 38)
-    density = stats.norm.pdf(grid, shifts[:, None], max(spread, 0.05)).sum(axis=0)
+    density = np.exp(-(((grid - shifts[:, None]) / max(spread, 0.05)) ** 2) / 2).sum(axis=0)
     return grid, density / density.sum()
 
 

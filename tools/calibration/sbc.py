@@ -132,6 +132,7 @@ def simulate_ranks(
     seed: int,
     keep: int = KEPT,
     broken: Breaking | None = None,
+    fixed: frozenset[str] | None = None,
 ) -> Iterator[Ranked]:
     """Simulate, fit and rank.
 
@@ -149,9 +150,12 @@ def simulate_ranks(
         Number of evenly spaced draws in the ranking.
     broken
         Changes the parameters of the answers, to test whether that is detected.
+    fixed
+        Quantities that a constraint fixes, which have no rank; None to find them.
     """
     frame, spec = problem.cells.frame, problem.spec
-    fixed = _fixed(problem, seed)
+    if fixed is None:
+        fixed = _fixed(problem, seed)
     for number in numbers:
         rng = np.random.default_rng([seed, number])
         parameters, answers = problem.simulate(rng, broken=broken)
@@ -187,7 +191,7 @@ def simulate_in_parallel(
     jobs
         Number of processes; 1 for the current process.
     """
-    work = partial(_one, problem, config, seed, broken)
+    work = partial(_one, problem, config, seed, broken, _fixed(problem, seed))
     if jobs == 1:
         yield from map(work, numbers)
         return
@@ -196,9 +200,15 @@ def simulate_in_parallel(
 
 
 def _one(
-    problem: Problem, config: "SamplerConfig", seed: int, broken: Breaking | None, number: int
+    problem: Problem,
+    config: "SamplerConfig",
+    seed: int,
+    broken: Breaking | None,
+    fixed: frozenset[str],
+    number: int,
 ) -> Ranked:
-    return next(simulate_ranks(problem, config, [number], seed=seed, broken=broken))
+    ranks = simulate_ranks(problem, config, [number], seed=seed, broken=broken, fixed=fixed)
+    return next(ranks)
 
 
 def _convergence(quantities: Mapping[str, np.ndarray]) -> tuple[float, float]:

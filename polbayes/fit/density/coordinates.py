@@ -75,8 +75,14 @@ def joint_of(
     for effects in clusters(layout):
         table.append([first, len(effects), matrix])
         first, matrix = first + len(effects), matrix + len(effects) ** 2
-    seen = start.observed
-    empty = np.empty(0)
+    seen, empty = start.observed, np.empty(0)
+    group, terms, held = _zero_sums(layout, start, scale, cor)
+    totals, precisions = [], []
+    for effects, one in zip(clusters(layout), seen, strict=True):
+        own = group[np.isin(at, effects)]
+        prior = start.scales[scales_of(layout)[effects]] ** -2.0
+        totals.append(hold(one.total, own, held, prior).ravel())
+        precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
     return (
         np.array(table, dtype=np.int64).reshape(len(table), 3),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
@@ -84,10 +90,31 @@ def joint_of(
         start.effects[at],
         start.coefficients,
         np.concatenate([*(one.weight for one in seen), np.empty((0, len(start.coefficients)))]),
-        np.concatenate([*(one.total.ravel() for one in seen), empty]),
-        np.concatenate([*(one.precision.ravel() for one in seen), empty]),
-        *_zero_sums(layout, start, scale, cor),
+        np.concatenate([*totals, empty]),
+        np.concatenate([*precisions, empty]),
+        group,
+        terms,
+        held,
     )
+
+
+def hold(
+    precision: np.ndarray, group: np.ndarray, held: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """Give the mean of effects of one cluster that sum to zero the precision it is held with.
+
+    `precision` is the ``[effect, effect]`` one of the cluster, by the constraint without bound for
+    their sum; `group`, `held` are those of `polbayes.fit.density.joint.expand`, and `prior` is the
+    ``[effect]`` precision to add.
+    """
+    found = precision.copy()
+    for code in np.unique(group[group >= 0]):
+        here = np.flatnonzero(group == code)
+        if len(here) > 1:
+            found[here] -= found[here].mean(axis=0)
+            found[:, here] -= found[:, here].mean(axis=1, keepdims=True)
+            found[np.ix_(here, here)] += (held[code] + prior[here[0]]) / len(here)
+    return found
 
 
 def _zero_sums(

@@ -13,8 +13,9 @@ from polbayes.config.schema import SamplerConfig
 from polbayes.fit.density.mode import start_at
 from polbayes.fit.density.model import Built
 
-# Length of the pilot relative to the warm-up, and of its own warm-up; shorter ones show nothing.
-_DRAWS, _TUNE, _SHORTEST = 0.1, 0.3, 200
+# Length of the pilot relative to the warm-up, and of its own warm-up. A pilot for a shorter warm-up
+# shows nothing, and one for a longer warm-up nothing more.
+_DRAWS, _TUNE, _SHORTEST, _LONGEST = 0.1, 0.3, 200, 500
 
 # A pilot takes what steps it can get, and not too many in a transition.
 TARGET, DEPTH = 0.8, 7
@@ -24,7 +25,8 @@ def length(config: SamplerConfig) -> SamplerConfig | None:
     """Return the settings of the pilot; None if the warm-up is too short for one."""
     if config.tune < _SHORTEST:
         return None
-    tune, draws = round(config.tune * _TUNE), round(config.tune * _DRAWS)
+    served = min(config.tune, _LONGEST)
+    tune, draws = round(served * _TUNE), round(served * _DRAWS)
     return replace(config, chains=1, tune=tune, draws=draws, target_accept=TARGET)
 
 

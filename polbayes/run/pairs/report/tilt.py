@@ -88,7 +88,7 @@ def tilt(results: PairsResults) -> Section | None:
     )
     panels = [
         Panel(_heading(name), ascending(rows), colour=COLOUR.get(name, INK))
-        for name, rows in table.groupby("dimension", sort=False)
+        for name, rows in _all_first(table)
     ]
     columns = [
         *show.texts("model", "dimension"),
@@ -127,6 +127,12 @@ def _differences(results: PairsResults) -> list[Block]:
     ]
     caption = "Differences between models."
     return [grid(pairs, columns, caption=caption, csv="tilt_pairs", posterior=True)]
+
+
+def _all_first(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the rows by dimension, those of all topics first: narrow screens show little else."""
+    found = [(str(name), rows) for name, rows in table.groupby("dimension", sort=False)]
+    return sorted(found, key=lambda one: one[0] != _ALL)
 
 
 def _heading(dimension: str) -> str:
