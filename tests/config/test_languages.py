@@ -115,7 +115,7 @@ def test_a_user_adds_a_language_with_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pt.yaml").write_text(PORTUGUESE, encoding="utf-8")
     call = ["+experiment=wvs_prefixes", "language=pt.yaml", "respondents=simulated"]
-    call += ["models=[left,right,centre]", "sampler.draws=100", "sampler.tune=200", "run_dir=pt"]
+    call += ["models=[left,right,centre]", "sampler.draws=60", "sampler.tune=100", "run_dir=pt"]
     assert _main([*call, "measures.bootstrap=100", "sampler.chains=2"]) == 0
     data = open_responses(tmp_path / "pt")
     assert data["variant"].values.tolist() == ["pt", "pt_opposite"]
