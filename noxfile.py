@@ -46,12 +46,11 @@ def _without_torch() -> list[str]:
     return [line for line in "\n".join(lists).split("\n") if line and not line.startswith(needs)]
 
 
-@nox.session(python="3.11")
+@nox.session(python=False)
 def slow(session: nox.Session) -> None:
-    """Run the tests that take minutes."""
-    session.install(*CONSTRAINTS, "-e", ".[test]")
+    """Run the tests that take minutes, in the environment of the quick ones."""
     chosen = session.posargs or ["-n", "2", "--dist", "loadfile"]
-    session.run("pytest", "-m", "slow", *chosen, env=ONE_THREAD)
+    session.notify("tests", ["-m", "slow", *chosen])
 
 
 @nox.session(python="3.11")

@@ -72,14 +72,13 @@ def joint_of(
     values.
     """
     at, table, first, matrix = members(layout), [], 0, 0
-    for effects in clusters(layout):
-        table.append([first, len(effects), matrix])
-        first, matrix = first + len(effects), matrix + len(effects) ** 2
     seen, empty = start.observed, np.empty(0)
     group, terms, held = _zero_sums(layout, start, scale, cor)
     totals, precisions = [], []
     for effects, one in zip(clusters(layout), seen, strict=True):
-        own = group[np.isin(at, effects)]
+        table.append([first, len(effects), matrix])
+        own = group[first : first + len(effects)]
+        first, matrix = first + len(effects), matrix + len(effects) ** 2
         prior = start.scales[scales_of(layout)[effects]] ** -2.0
         totals.append(hold(one.total, own, held, prior).ravel())
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
