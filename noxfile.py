@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
 # Tests run in a process for each core; more threads would wait for each other.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+ONE_FILE_EACH = ("-n", "2", "--dist", "loadfile")
 # In the order in which they are read; the gallery shows the first one's run.
 NOTEBOOKS = ("first_run", "own_models", "collected_elsewhere", "gallery")
 
@@ -49,8 +50,13 @@ def _without_torch() -> list[str]:
 @nox.session(python=False)
 def slow(session: nox.Session) -> None:
     """Run the tests that take minutes, in the environment of the quick ones."""
-    chosen = session.posargs or ["-n", "2", "--dist", "loadfile"]
-    session.notify("tests", ["-m", "slow", *chosen])
+    session.notify("tests", ["-m", "slow and not long", *(session.posargs or ONE_FILE_EACH)])
+
+
+@nox.session(python=False)
+def long(session: nox.Session) -> None:
+    """Run the longest tests: hundreds of kills and mutations, fits by brms and others in R."""
+    session.notify("tests", ["-m", "long", *(session.posargs or ONE_FILE_EACH)])
 
 
 @nox.session(python="3.11")
@@ -82,9 +88,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def types(session: nox.Session) -> None:
-    """Check types."""
-    session.install(*CONSTRAINTS, "-e", ".[test]", "mypy==2.4.1", "types-PyYAML", "types-tqdm")
-    session.run("mypy")
+    """Check types, with the libraries of the environment of the quick tests."""
+    session.install("mypy==2.4.1", "types-PyYAML", "types-tqdm")
+    own = Path(session.virtualenv.location)
+    libraries = own.parent / "tests" / "bin" / "python"
+    if not libraries.exists():
+        session.error("run `nox -s tests` first; types are checked with its libraries")
+    tools = {"PYTHONPATH": str(next(own.glob("lib/*/site-packages")))}
+    session.run(str(libraries), "-m", "mypy", env=tools, external=True)
 
 
 @nox.session(python="3.11")

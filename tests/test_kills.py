@@ -336,7 +336,9 @@ def test_a_roleplay_that_is_killed(tmp_path, stages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stages", ["probe,code,measure", "fit,report"])
+@pytest.mark.parametrize(
+    "stages", ["probe,code,measure", pytest.param("fit,report", marks=pytest.mark.long)]
+)
 def test_paired_requests_that_are_killed(tmp_path, stages):
     folder = tmp_path / "pairs"
     arguments = [*PAIRS, f"run_dir={folder}"]

@@ -801,6 +801,7 @@ def test_a_few_mutations(kind, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutations(kind, tmp_path):
     check(kind, range(KINDS[kind].many), tmp_path)

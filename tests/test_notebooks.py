@@ -38,7 +38,12 @@ def test_figures_are_pictures_and_paths_are_relative(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "names", [["first_run", "gallery"], ["own_models"], ["collected_elsewhere"]]
+    "names",
+    [
+        pytest.param(["first_run", "gallery"], marks=pytest.mark.long),
+        pytest.param(["own_models"], marks=pytest.mark.long),
+        ["collected_elsewhere"],
+    ],
 )
 def test_they_run(names, tmp_path):
     for name in names:

@@ -73,6 +73,7 @@ def posterior_of(spec, data, **sampler):
     return fit(spec, gather_cells(data, spec), config, seed=2).posterior
 
 
+@pytest.mark.long
 def test_brms_has_the_same_posterior(data, answers, spec_of, tmp_path):
     """The same likelihood, constraints and priors: what differs is Monte Carlo error.
 
@@ -105,6 +106,7 @@ def test_brms_has_the_same_posterior(data, answers, spec_of, tmp_path):
     agree(named, theirs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("response", ["stance", "agree"])
 def test_brms_has_the_same_decisiveness(response, sharp, spec_of, tmp_path):
     """Its ``disc ~ 0 + model`` is the decisiveness: ordinal answers, and binary ones.
@@ -241,6 +243,7 @@ def as_in_ideal(coded, spec_of, yea, anchor, **sampler):
     return posterior_of(spec, data, **sampler)
 
 
+@pytest.mark.long
 def test_ideal_points_of_senators(coded, spec_of, tmp_path):
     """120 contested votes of the 109th Congress, in comparison with `pscl::ideal`.
 
@@ -283,7 +286,10 @@ def test_ideal_points_of_senators(coded, spec_of, tmp_path):
     assert ours[republican].mean() > 0 > ours[~republican].mean()
 
 
-@pytest.mark.parametrize("election", ["2013-deutschland", "2021-deutschland", ""])
+@pytest.mark.parametrize(
+    "election",
+    ["2013-deutschland", "2021-deutschland", pytest.param("", marks=pytest.mark.long)],
+)
 def test_ideal_points_of_parties(coded, spec_of, shared_data, tmp_path, election):
     """Parties that agree or disagree with statements, in one election or all of them.
 

@@ -130,6 +130,7 @@ def test_a_seed_fixes_the_draws(coded, backend):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_intervals_cover_what_was_planted_in_the_shipped_respondents():
     """The World Values items, their wordings and prefixes, answered by planted respondents.
 

@@ -52,6 +52,7 @@ def test_pymc_finds_the_same_posterior(bound_answers, by_nutpie):
         np.testing.assert_allclose(other["sd"], one["sd"], rtol=0.15)
 
 
+@pytest.mark.long
 def test_a_preview_is_near_and_says_what_it_is(bound_answers, by_nutpie):
     found = fit(*bound_answers, SamplerConfig(backend="advi", tune=20_000), seed=1)
     one, other = (interval_table(p["theta"], 0.9) for p in (by_nutpie, found.posterior))

@@ -348,6 +348,31 @@ def test_a_decided_model_repeats_itself(planted):
 HEAVY = {**PARTS, "quirk": "~ (1 | gr(model:item, dist = student))"}
 
 
+@pytest.mark.parametrize("change", [-0.3, 0.3])
+def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change):
+    """As decisiveness alone moves, leanings in clusters do, and views sampled one by one."""
+    rng, models = np.random.default_rng(6), ("a", "b", "c")
+    logit = rng.normal(0, 1, (3, 20, 1, 1, 1)) + rng.normal(0, 0.02, (3, 20, 1, 2, 3))
+    r_plus = special.expit(logit)
+    data = coded(items=ITEMS, models=models, prefixes=["a", "b"], runs=3, r_plus=r_plus)
+    parts = {name: PARTS[name] for name in ("theta", "quirk")} | {"decisiveness": "~ 1"}
+    parts["sigma"] = "~ 1"
+    spec = bound(parts, data, family="logit_normal", response="r_plus")
+    density = Density(build(*spec))
+    layout = density.built.layout.sampled
+    (at,) = [k for k, c in enumerate(layout.coefficients) if c[0] == "decisiveness"]
+    x = density.start(1)
+    moved = x + change * (np.arange(len(x)) == at)
+    found = []
+    for here in (x, moved):
+        values = density.values(here)
+        of_statements = [b for b in layout.blocks if b.part in ("theta", "quirk") and b.group]
+        effects = np.concatenate([values["effects"][b.start : b.stop] for b in of_statements])
+        found.append(effects * np.exp(values["b"][at]))
+    assert density.values(moved)["b"][at] == pytest.approx(density.values(x)["b"][at] + change)
+    np.testing.assert_allclose(found[1], found[0], atol=0.05)
+
+
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):
     """The log-posterior less that of normal quirks is known from the quirks alone."""
     rng = np.random.default_rng(2)

@@ -217,6 +217,7 @@ def test_positions_between_are_drawn_together(coded, spec_of):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 def test_dynamic_ideal_points_of_justices(coded, spec_of, tmp_path):
     """Half of the contested cases of the Rehnquist court, beside `MCMCpack::MCMCdynamicIRT1d`.

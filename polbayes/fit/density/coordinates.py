@@ -64,7 +64,11 @@ def scales_of(layout: Layout) -> np.ndarray:
 
 
 def joint_of(
-    layout: Layout, start: Start, scale: Mapping[int, int], cor: Mapping[int, int]
+    layout: Layout,
+    start: Start,
+    unit: tuple[np.ndarray, ...],
+    scale: Mapping[int, int],
+    cor: Mapping[int, int],
 ) -> tuple[np.ndarray, ...]:
     """Return the arguments of `polbayes.fit.density.joint.expand` after the values.
 
@@ -82,13 +86,18 @@ def joint_of(
         prior = start.scales[scales_of(layout)[effects]] ** -2.0
         totals.append(hold(one.total, own, held, prior).ravel())
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
+    slopes, _, _, numbers, whole = unit
+    weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(slopes)))])
+    # As in `in_logits`; a cluster follows coefficients alone.
+    followed = weight @ (start.coefficients * numbers[: len(slopes)])
+    weight += np.outer(np.where(whole[at], start.effects[at] - followed, 0.0), slopes)
     return (
         np.array(table, dtype=np.int64).reshape(len(table), 3),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
         np.array([cor.get(int(k), -1) for k in at], dtype=np.int64),
         start.effects[at],
         start.coefficients,
-        np.concatenate([*(one.weight for one in seen), np.empty((0, len(start.coefficients)))]),
+        weight,
         np.concatenate([*totals, empty]),
         np.concatenate([*precisions, empty]),
         group,
@@ -217,6 +226,27 @@ def unit_of(
         np.array([*common, *scaled, *np.full(len(start.gaps), bool(own))], dtype=bool),
         np.concatenate([*effects, np.array([scaled[k] for k in layout.copies], dtype=bool)]),
     )
+
+
+def in_logits(
+    layout: Layout, known: Mapping[str, np.ndarray], unit: tuple[np.ndarray, ...]
+) -> np.ndarray:
+    """Return ``[effect, lead]`` the weights of `known_of` for effects sampled in the `unit_of`.
+
+    An effect in units whose log size has the slope c by a coefficient is, in logits, multiplied by
+    exp(c b). Its mode changes by c times the mode more, and that of what it follows in the same
+    unit has already done so.
+    """
+    slopes, _, of_coefficients, numbers, whole = unit
+    values = np.concatenate([of_coefficients, known["mode"], known["others_mode"]])
+    at, others = _one_by_one(layout, True), _others(layout, True)
+    grows = np.concatenate([numbers[: len(slopes)], whole[at], whole[others]])
+    lead, weight = known["lead"], known["weight"]
+    if not weight.size:
+        return weight
+    grown = np.where(whole[at], known["mode"] - (weight * (values * grows)[lead]).sum(axis=1), 0.0)
+    by = np.concatenate([slopes, np.zeros(len(at) + len(others))])[lead]
+    return weight + np.where(weight != 0, grown[:, None] * by, 0.0)
 
 
 def _one_by_one(layout: Layout, jointly: bool) -> np.ndarray:

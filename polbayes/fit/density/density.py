@@ -14,7 +14,7 @@ import numpy as np
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
 from polbayes.fit.density import crossed, expansion, joint, kernel, prior_densities, scores, shifts
-from polbayes.fit.density.coordinates import joint_of, known_of, places_of, unit_of
+from polbayes.fit.density.coordinates import in_logits, joint_of, known_of, places_of, unit_of
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
 from polbayes.fit.density.model import Built, correlation_name
@@ -204,11 +204,16 @@ class Density:
     @cached_property
     def _unit(self) -> tuple[np.ndarray, ...]:
         """Arguments of `expand` for the unit."""
-        return unit_of(self._layout, self.built.start, self._known)
+        return unit_of(self._layout, self.built.start, self._in_units)
+
+    @cached_property
+    def _in_units(self) -> dict[str, np.ndarray]:
+        return known_of(self._layout, self.built.start, jointly=True)
 
     @cached_property
     def _known(self) -> dict[str, np.ndarray]:
-        return known_of(self._layout, self.built.start, jointly=True)
+        weight = in_logits(self._layout, self._in_units, self._unit)
+        return {**self._in_units, "weight": weight}
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
@@ -256,7 +261,7 @@ class Density:
             for number, block in enumerate(self._pairs)
             for at in range(block.start + 1, block.stop, 2)
         }
-        return joint_of(self._layout, self.built.start, scale, cor)
+        return joint_of(self._layout, self.built.start, self._unit, scale, cor)
 
     @property
     def size(self) -> int:

@@ -72,6 +72,7 @@ def test_hundreds_of_questions_with_every_fault(loopback, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_requests_with_every_fault(loopback, tmp_path):
     # A request that hangs holds its place until it is given up, which is most of what this waits.
     world = loopback(faults=FAULTS, seed=11, limit=(24, 0.2), retry_after="0.02")
@@ -100,6 +101,7 @@ def _child(folder, url, size):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_hundred_kills_lose_nothing_that_was_written_down(loopback, tmp_path):
     world = loopback(faults={"500": 0.02, "429": 0.02}, delay=0.002)
     size = {"items": 100, "runs": 60}
