@@ -299,6 +299,7 @@ MANY = tuple(
 )
 
 
+@pytest.mark.slow
 def test_new_studies_of_planted_models_come_out_as_predicted(bound, coded):
     """Studies simulated from the truth, with new prompts, beside what one run predicts of them."""
     rng = np.random.default_rng(2)

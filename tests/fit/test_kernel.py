@@ -181,7 +181,7 @@ def read_by_scipy(eta, own, gaps, tables, answers):
     return total
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(cases, st.integers(2, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_answers_that_a_coder_read(given_case, points, bins, seed):
     effects, *rest = given_case

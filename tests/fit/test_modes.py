@@ -32,6 +32,7 @@ def fitted(coded):
     return fit_analysis(parse_spec(analysis), data, sampler, level=0.98, seed=1)
 
 
+@pytest.mark.slow
 def test_planted_effects_of_modes_are_found(fitted):
     modes = fitted.tables["modes"].set_index(["quantity", "mode"])
     for quantity, mode, planted in (

@@ -320,6 +320,7 @@ def planted(bound, coded):
     return found.sel(dimension=["economic", "cultural"]), kappa, theta, theta + own.T
 
 
+@pytest.mark.slow
 def test_planted_decisiveness_is_recovered(planted):
     found, kappa, *_ = planted
     log = np.log(found["decisiveness"])
@@ -328,6 +329,7 @@ def test_planted_decisiveness_is_recovered(planted):
     assert ((low < np.log(kappa)) & (np.log(kappa) < high)).all()
 
 
+@pytest.mark.slow
 def test_positions_are_those_that_were_planted(planted):
     found, _, theta, asked = planted
     for name, true in (("theta", theta), ("theta_asked", asked)):
@@ -337,6 +339,7 @@ def test_positions_are_those_that_were_planted(planted):
     assert narrow < 0.85 * wide
 
 
+@pytest.mark.slow
 def test_a_decided_model_repeats_itself(planted):
     """The last one always does, so that its runs may be copies: nothing is said of it."""
     repeated = planted[0]["repetition"].mean(("chain", "draw")).to_numpy()
@@ -450,6 +453,7 @@ def test_tails_that_do_not_exist_are_refused(bound, coded, formula, says):
         bound({**PARTS, "quirk": formula}, coded(1, items=ITEMS))
 
 
+@pytest.mark.slow
 def test_heavy_tails_are_found(bound, coded):
     """In answers that are probabilities: three points say little, as answers far out are alike."""
     rng = np.random.default_rng(9)

@@ -223,6 +223,7 @@ def test_a_pilot_that_failed_its_checks_is_said(pilot, tmp_path, capsys):
         pb.run(None, "task=plan", run_dir=copy, progress=False)
 
 
+@pytest.mark.slow
 def test_a_pilot_is_planned_from_by_simulation(pilot, capsys):
     assert (
         run(pilot, "plan.width=1.0", "plan.studies=10", "plan.questions=150", simulate="true") == 0
