@@ -188,6 +188,19 @@ def reading(path: str | Path) -> "Iterator[None]":
         ) from error
 
 
+def check_whole(path: Path) -> None:
+    """Refuse a netCDF file of ours that was cut short or overwritten after it was finished."""
+    from netCDF4 import Dataset
+
+    try:
+        Dataset(path).close()
+    except OSError as error:
+        raise UserError(
+            f"{path}: was finished before and is no longer a readable netCDF file; delete it, "
+            "and the same command makes it again."
+        ) from error
+
+
 def read_dataset(path: Path) -> "xr.Dataset":
     """Read a netCDF file into memory and close it."""
     with opened(path) as data, reading(path):

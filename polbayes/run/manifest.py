@@ -26,6 +26,7 @@ from polbayes.config.schema import (
     RunConfig,
     SamplerConfig,
 )
+from polbayes.data.dataset import check_whole
 from polbayes.data.files import write_text
 from polbayes.data.provenance import digest, versions
 from polbayes.errors import UserError
@@ -55,11 +56,23 @@ class Manifest:
                 ) from error
 
     def is_done(self, stage: str, key: str) -> bool:
-        """Return whether a stage was finished from exactly these inputs."""
+        """Return whether a stage was finished from exactly these inputs.
+
+        Raises
+        ------
+        UserError
+            If one of its netCDF files has been damaged since.
+        """
         record = self.stages.get(stage)
         if record is None or record["key"] != key:
             return False
-        return all((self.folder / output).exists() for output in record["outputs"])
+        outputs = [self.folder / output for output in record["outputs"]]
+        if not all(path.exists() for path in outputs):
+            return False
+        for path in outputs:
+            if path.suffix == ".nc":
+                check_whole(path)
+        return True
 
     def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
         """Record that a stage was finished."""

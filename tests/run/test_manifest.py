@@ -1,6 +1,8 @@
 import json
 
+import numpy as np
 import pytest
+import xarray as xr
 import yaml
 
 from polbayes.config.registry import added
@@ -39,6 +41,22 @@ def changed(**values):
 
 def test_an_empty_folder_takes_any_config(tmp_path):
     check_config(tmp_path, changed(seed=5), STAGES)
+
+
+def test_a_file_that_was_cut_short_after_it_was_finished_is_not_done(tmp_path):
+    manifest, path = Manifest(tmp_path), tmp_path / "responses.nc"
+    xr.Dataset({"stance": ("run", np.zeros(1000))}).to_netcdf(path, engine="netcdf4")
+    manifest.finish("probe", "key", ["responses.nc"])
+    assert manifest.is_done("probe", "key")
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:100], b"", b"#" + whole[1:]):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"responses\.nc: .* delete it") as caught:
+            manifest.is_done("probe", "key")
+        assert not manifest.is_done("probe", "other key")
+        assert str(caught.value).count(". ") == 0
+    path.unlink()
+    assert not manifest.is_done("probe", "key")
 
 
 def test_the_same_config_is_taken(made):
@@ -108,16 +126,16 @@ def test_a_damaged_config_is_named(made, content):
 
 
 def test_a_finished_stage_is_remembered(tmp_path):
-    (tmp_path / "responses.nc").write_bytes(b"x")
+    (tmp_path / "report.html").write_bytes(b"x")
     manifest = Manifest(tmp_path)
     assert not manifest.is_done("probe", "k1")
-    manifest.finish("probe", "k1", ["responses.nc"], seconds=1.5)
+    manifest.finish("probe", "k1", ["report.html"], seconds=1.5)
     again = Manifest(tmp_path)
     assert again.is_done("probe", "k1")
     assert not again.is_done("probe", "k2")
     assert not again.is_done("code", "k1")
     assert again.stages["probe"]["seconds"] == 1.5
-    (tmp_path / "responses.nc").unlink()
+    (tmp_path / "report.html").unlink()
     assert not again.is_done("probe", "k1")
 
 
