@@ -216,6 +216,7 @@ def test_a_run_in_which_nothing_can_be_used_reports_that(world, tmp_path, nothin
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 def test_the_many_facet_model_recovers_what_is_planted(done, tmp_path, fitted):
     """Judge-adjusted profiles and rater effects match the planted ones."""

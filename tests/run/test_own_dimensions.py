@@ -90,6 +90,7 @@ def test_scores_of_four_dimensions_with_weights(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_four_dimensions_with_weights(tmp_path):
     maps = "report.maps=[[econ,scty],[dipl,govt]]"
     table, weights = run(tmp_path, EIGHT, 16, maps)

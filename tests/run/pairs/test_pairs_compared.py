@@ -120,6 +120,7 @@ def test_what_cannot_be_compared_is_one_sentence(prior_only, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*Degrees of freedom")
 def test_a_planted_move_is_found(tmp_path):
     topics = "pairs.topics=[unions,prisons,drugs,housing,pensions,asylum]"

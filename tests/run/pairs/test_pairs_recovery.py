@@ -17,7 +17,7 @@ from polbayes.planted.pairs import (
 )
 from polbayes.run.pairs.fit import PARTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 SHORT = ["sampler.chains=2", "sampler.tune=300", "sampler.draws=400"]
 LEVEL = [0.05, 0.95]
 

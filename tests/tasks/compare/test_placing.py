@@ -106,6 +106,7 @@ def test_models_are_placed_among_parties(folder, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_models_are_placed_among_real_parties(shared_data, tmp_path, monkeypatch):
     """Models that answer as a party does, but for some statements, are near that party.
 

@@ -133,6 +133,7 @@ def test_answers_that_are_numbers(questions):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_intervals_cover_what_was_drawn(questions, parts):
     """The truth is drawn from the priors that the fit has, so that nominal coverage is exact."""
     priors = {"decisiveness": {"Intercept": "Normal(1.5, 0.2)", "model": {"sd": "Constant(0.3)"}}}
