@@ -350,13 +350,14 @@ def test_a_damaged_manifest_is_named(folder, called, content):
     assert state(folder) == before
 
 
-def test_a_damaged_response_file_is_named_when_it_is_needed(folder, called):
-    path = folder / "responses.nc"
+@pytest.mark.parametrize("name", ["responses.nc", "posterior.nc"])
+def test_a_damaged_file_is_named_though_nothing_is_left_to_do(folder, called, name):
+    path = folder / name
     path.write_bytes(path.read_bytes()[:1000])
-    shutil.rmtree(folder / "measures")
     code, said = called(folder)
     assert code == 2
-    assert said.splitlines()[-1].startswith(f"error: {path}: not a readable netCDF file")
+    assert said.splitlines()[-1].startswith(f"error: {path}: was finished before and is no longer")
+    assert "delete it" in said
     assert "Traceback" not in said
     assert not list(folder.rglob("*.tmp"))
 
