@@ -88,9 +88,9 @@ def joint_of(
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
     slopes, _, _, numbers, whole = unit
     weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(slopes)))])
-    # As in `in_logits`; a cluster follows coefficients alone.
-    followed = weight @ (start.coefficients * numbers[: len(slopes)])
-    weight += np.outer(np.where(whole[at], start.effects[at] - followed, 0.0), slopes)
+    # A cluster follows coefficients alone.
+    followed = start.coefficients * numbers[: len(slopes)]
+    weight = _grown(weight, followed, slopes, start.effects[at], whole[at])
     return (
         np.array(table, dtype=np.int64).reshape(len(table), 3),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
@@ -231,12 +231,7 @@ def unit_of(
 def in_logits(
     layout: Layout, known: Mapping[str, np.ndarray], unit: tuple[np.ndarray, ...]
 ) -> np.ndarray:
-    """Return ``[effect, lead]`` the weights of `known_of` for effects sampled in the `unit_of`.
-
-    An effect in units whose log size has the slope c by a coefficient is, in logits, multiplied by
-    exp(c b). Its mode changes by c times the mode more, and that of what it follows in the same
-    unit has already done so.
-    """
+    """Return ``[effect, lead]`` the weights of `known_of` for effects sampled in the `unit_of`."""
     slopes, _, of_coefficients, numbers, whole = unit
     values = np.concatenate([of_coefficients, known["mode"], known["others_mode"]])
     at, others = _one_by_one(layout, True), _others(layout, True)
@@ -244,9 +239,25 @@ def in_logits(
     lead, weight = known["lead"], known["weight"]
     if not weight.size:
         return weight
-    grown = np.where(whole[at], known["mode"] - (weight * (values * grows)[lead]).sum(axis=1), 0.0)
-    by = np.concatenate([slopes, np.zeros(len(at) + len(others))])[lead]
-    return weight + np.where(weight != 0, grown[:, None] * by, 0.0)
+    by = np.concatenate([slopes, np.zeros(len(at) + len(others))])
+    return _grown(weight, (values * grows)[lead], by[lead], known["mode"], whole[at])
+
+
+def _grown(
+    weight: np.ndarray,
+    followed: np.ndarray,
+    slopes: np.ndarray,
+    mode: np.ndarray,
+    whole: np.ndarray,
+) -> np.ndarray:
+    """Return ``[effect, lead]`` weights of effects that are sampled in logits if `whole`.
+
+    An effect in units whose log size has the slope c by a coefficient is, in logits, multiplied by
+    exp(c b). Its mode changes by c times the mode more, less what it follows in the same unit, as
+    that has already done so: `followed`, 0 for what has no unit. A weight of 0 is none at all.
+    """
+    more = np.where(whole, mode - (weight * followed).sum(axis=1), 0.0)
+    return weight + np.where(weight != 0, more[:, None] * slopes, 0.0)
 
 
 def _one_by_one(layout: Layout, jointly: bool) -> np.ndarray:
