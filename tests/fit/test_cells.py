@@ -89,9 +89,25 @@ def test_what_cannot_be_used_is_left_out_and_counted(coded, spec_of):
     text = "\n".join(cells.notes)
     assert "2 cells were not asked yet or failed and are left out." in text
     assert "8 answers to unscored items (u1) are left out." in text
-    assert "a: 3 answers (25.0%) express no stance" in text
-    assert "b: 1 answers (10.0%) express no stance" in text
+    assert "a: no stance that the model can use in 3 of 12 answers (25.0%)." in text
+    assert "b: no stance that the model can use in 1 of 10 answers (10.0%)." in text
     assert len(cells.notes) == 4
+
+
+def test_unusable_answers_of_many_models_are_one_sentence(coded, spec_of):
+    stance = np.full((10, 2, 2, 1, 4), 1)
+    for k in range(9):
+        stance[k, 0, 0, 0, : 1 + k // 3] = U
+    stance[4, 0, 0, 0] = U
+    models = tuple(f"m{k}" for k in range(10))
+    cells = gather_cells(
+        coded(stance, items=TWO, models=models, prefixes=("p",), runs=4), spec_of(THETA)
+    )
+    (note,) = [note for note in cells.notes if "stance" in note]
+    assert note == (
+        "No stance that the model can use in 20 of 108 answers (18.5%) of 9 models, most often of "
+        "m4 (33.3%), m6 (25.0%), m7 (25.0%)."
+    )
 
 
 def test_unusable_answers_stay_as_asked_where_validity_is_modelled(coded, spec_of):
@@ -111,7 +127,7 @@ def test_unusable_answers_stay_as_asked_where_validity_is_modelled(coded, spec_o
         ("l1", "opposite"): (2, 2, (0, 0, 2)),
         ("r1", "original"): (3, 2, (1, 1, 0)),
     }
-    assert any("a: 4 answers (50.0%)" in note for note in cells.notes)
+    assert any("in 4 of 8 answers (50.0%)" in note for note in cells.notes)
 
 
 def test_bernoulli_leaves_neutral_answers_out_and_says_so(coded, spec_of):
@@ -120,7 +136,7 @@ def test_bernoulli_leaves_neutral_answers_out_and_says_so(coded, spec_of):
     cells = gather_cells(data, spec_of(THETA, response="agree", family="bernoulli"))
     assert cells.points == ("disagree", "agree")
     assert (cells.counts == [2, 1]).all()
-    assert any("m: 3 answers (25.0%)" in note for note in cells.notes)
+    assert any("in 3 of 12 answers (25.0%)" in note for note in cells.notes)
 
 
 def test_ratings_have_the_points_of_their_scale(coded, spec_of):
@@ -131,7 +147,7 @@ def test_ratings_have_the_points_of_their_scale(coded, spec_of):
     cells = gather_cells(data, spec_of(THETA, response="rating"))
     assert cells.points == labels
     assert (cells.counts == [1, 1, 0, 2]).all()
-    assert any("3 answers (20.0%)" in note for note in cells.notes)
+    assert any("3 of 15 answers (20.0%)" in note for note in cells.notes)
 
 
 def test_probabilities_are_squeezed_off_the_ends(coded, spec_of):
@@ -153,7 +169,7 @@ def test_probabilities_that_are_missing_are_counted(coded, spec_of):
     data = coded(items=TWO, models=("m",), prefixes=("p",), r_plus=r_plus)
     cells = gather_cells(data, spec_of(THETA, response="r_plus", family="beta"))
     assert len(cells.frame) == len(cells.value) == 2
-    assert any("m: 1 answers (33.3%)" in note for note in cells.notes)
+    assert any("1 of 3 answers (33.3%)" in note for note in cells.notes)
 
 
 @pytest.mark.parametrize(

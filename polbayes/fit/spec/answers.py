@@ -16,6 +16,9 @@ STANCE_POINTS = ("disagree", "neutral", "agree")
 # with a fixed n one model's data do not change another's).
 _SQUEEZE = 1000.0
 
+# Up to this many models are listed with their unusable answers, and of more models so many.
+_LISTED, _NAMED = 8, 3
+
 
 def selection(select: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the values to keep by variable; a config may give a single value."""
@@ -45,13 +48,24 @@ def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return frame[came]
 
 
+def _of(some: int, every: int) -> str:
+    return f"{some:,} of {every:,} answers ({some / every:.1%})"
+
+
 def note_unusable(
     usable: pd.Series, models: pd.Series, notes: list[str], *, response: str, why: str
 ) -> None:
-    """Count unusable answers by model, and refuse data without usable ones."""
-    lost = (~usable).groupby(models).agg(["sum", "mean"])
-    for model, row in lost[lost["sum"] > 0].iterrows():
-        notes.append(f"{model}: {int(row['sum']):,} answers ({row['mean']:.1%}) {why}.")
+    """Count answers with `why` for a reason by model, and refuse data without usable ones."""
+    lost = (~usable).groupby(models).agg(["sum", "size"])
+    lost = lost[lost["sum"] > 0]
+    if len(lost) <= _LISTED:
+        notes += [f"{model}: {why} in {_of(*row)}." for model, row in lost.iterrows()]
+    else:
+        share = (lost["sum"] / lost["size"]).nlargest(_NAMED)
+        most = ", ".join(f"{model} ({part:.1%})" for model, part in share.items())
+        every = _of(lost["sum"].sum(), lost["size"].sum())
+        sentence = f"{why} in {every} of {len(lost)} models, most often of {most}."
+        notes.append(sentence[0].upper() + sentence[1:])
     if not usable.any():
         raise UserError(
             f"fit: none of the {len(usable):,} answers has a usable {response}; "

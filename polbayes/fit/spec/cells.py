@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _KEYS = ("model", "item", "variant", "prefix", "dimension", "direction", "keying")
 _MASS = "mass"
 # Reasons for unusable answers.
-_NO_STANCE = "express no stance that the model can use"
+_NO_STANCE = "no stance that the model can use"
 # Decodings (an attribute of models) whose runs are all one answer.
 ONE_ANSWER = ("greedy", "beam", "contrastive", "cached")
 

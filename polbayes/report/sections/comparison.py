@@ -22,7 +22,7 @@ def comparison(results: Results) -> Section | None:
         return None
     linked, drift = "joint_estimate" in table, results.table("drift")
     reading = [_READING_LINKED if linked else _READING_APART]
-    blocks: list[Block] = [_runs(runs), Bullets(tuple(("", note) for note in results.notes))]
+    blocks: list[Block] = [_runs(runs)]
     if drift is not None:
         reading.append(_READING_DRIFT.format(to=results.poles.negative.to))
         blocks += _drift(drift, results)
@@ -55,6 +55,8 @@ _READING_DRIFT = (
 
 
 def _runs(runs: pd.DataFrame) -> Block:
+    minute = runs["asked"].astype(str).str.slice(0, 16).str.replace("T", " ")
+    runs = runs.assign(asked=minute)
     columns = [
         *show.texts("run", "title", "instruments"),
         show.number("models", "Models", 0),
@@ -92,7 +94,8 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         show.chance("p_right", f"Probability {high.towards} (or more)"),
         decision_column("Verdict", results.poles),
     ]
-    return [*blocks, picture, grid(drift, columns, caption="Drift.", csv="drift")]
+    table = grid(drift, columns, caption="Drift.", csv="drift")
+    return [*blocks, picture, Fold("Drift, as a table", (table,))]
 
 
 def _moved(row: Mapping[str, Any], results: Results) -> str:

@@ -321,6 +321,8 @@ def _snapshots(
             if checkpoint and str(model) in alone:
                 chains.setdefault(("checkpoint", str(checkpoint)), []).append((run, str(model)))
     pairs = []
+    unequal: dict[str, list[str]] = {}
+    same: list[str] = []
     for (kind, _), chain in chains.items():
         runs = [run for run, _ in chain]
         if kind == "checkpoint" and len(set(runs)) < len(runs):
@@ -330,38 +332,38 @@ def _snapshots(
                 continue
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
                 pairs.append((before, after))
-                notes += _confounded(parts, (run, before), (later, after), item)
+                one, other = parts[run].sel(model=before), parts[later].sel(model=after)
+                if numbers := _unequal(one, other, item):
+                    unequal.setdefault(numbers, []).append(f"{before} and {after}")
+                checkpoint = one["checkpoint"].item()
+                if checkpoint and checkpoint == other["checkpoint"].item():
+                    same.append(f"{before} and {after}")
             else:
                 notes.append(
                     f"{before} and {after} were asked nothing in common, so that no drift is given."
                 )
+    notes += [
+        f"{'; '.join(names)} were not asked alike ({numbers}): part of what looks like drift may "
+        "come from the difference."
+        for numbers, names in unequal.items()
+    ]
+    if same:
+        notes.append(
+            f"{'; '.join(same)} are the same checkpoint: the model itself cannot have drifted, and "
+            "what differs comes from how it was asked, sampled or read."
+        )
     return tuple(pairs)
 
 
-def _confounded(
-    parts: Mapping[str, xr.Dataset], first: tuple[str, str], second: tuple[str, str], item: str
-) -> list[str]:
-    """Note differences between two snapshots other than their time."""
-    one, other = (parts[run].sel(model=name) for run, name in (first, second))
-    notes = []
+def _unequal(one: xr.Dataset, other: xr.Dataset, item: str) -> str:
+    """Describe how the designs of two snapshots differ; empty if they do not."""
     asked = [_design(data, item) for data in (one, other)]
-    unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
-    if unequal:
-        numbers = ", ".join(
-            f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
-            f"{len(asked[0][what] & asked[1][what])} in common"
-            for what in unequal
-        )
-        notes.append(
-            f"{first[1]} and {second[1]} were not asked alike ({numbers}): part of what looks like "
-            "drift may come from the difference."
-        )
-    if one["checkpoint"].item() and one["checkpoint"].item() == other["checkpoint"].item():
-        notes.append(
-            f"{first[1]} and {second[1]} are the same checkpoint: the model itself cannot have "
-            "drifted, and what differs comes from how it was asked, sampled or read."
-        )
-    return notes
+    return ", ".join(
+        f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
+        f"{len(asked[0][what] & asked[1][what])} in common"
+        for what in asked[0]
+        if asked[0][what] != asked[1][what]
+    )
 
 
 def _design(data: xr.Dataset, item: str) -> dict[str, set[Any]]:

@@ -53,6 +53,15 @@ def test_another_revision_is_a_snapshot_though_it_answers_the_same(answers, load
     assert made.snapshots == (("a @ jan", "a @ feb"),)
 
 
+def test_what_holds_for_several_pairs_of_snapshots_is_said_once(answers, loaded):
+    made = aligned(loaded, answers(TWO), answers(TWO, seed=2, runs=2))
+    pairs = "a @ jan and a @ feb; b @ jan and b @ feb"
+    (alike,) = [note for note in made.notes if "asked alike" in note]
+    assert alike.startswith(f"{pairs} were not asked alike (")
+    (drifted,) = [note for note in made.notes if "drifted" in note]
+    assert drifted.startswith(f"{pairs} are the same checkpoint: ")
+
+
 def test_snapshots_of_several_runs_follow_each_other(answers, loaded):
     parts = [answers({"a": 1.0}, seed=seed) for seed in (1, 2, 3)]
     assert aligned(loaded, *parts).snapshots == (("a @ jan", "a @ feb"), ("a @ feb", "a @ mar"))
