@@ -87,7 +87,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(coded, spec_of):
     assert cells.counts[at(cells, model="b", item="r1")].tolist() == [0, 1, 2]
     # Asked and back, scored: 12 of model a, 10 of model b; 3 and 1 of them have no stance.
     text = "\n".join(cells.notes)
-    assert "2 cells were not asked yet or failed and are left out." in text
+    assert "2 cells were not asked yet, or failed, and left out." in text
     assert "8 answers to unscored items (u1) are left out." in text
     assert "a: no stance that the model can use in 3 of 12 answers (25.0%)." in text
     assert "b: no stance that the model can use in 1 of 10 answers (10.0%)." in text

@@ -15,7 +15,7 @@ RUNS = pd.DataFrame(
         "models": [3, 1],
         "items": [6, 6],
         "answers": [100, 50],
-        "asked": ["2026-01-01", "2026-02-01"],
+        "asked": ["2026-01-01T12:00:00", "2026-02-01T09:30:59+00:00"],
         "verdict": ["good", "good"],
     }
 )
@@ -74,11 +74,14 @@ def compared(make_results):
     return make
 
 
-def test_the_runs_and_what_they_share_come_first(compared):
+def test_the_runs_come_first_and_notes_are_said_once_on_the_front(compared):
     results = compared()
-    runs, notes, *_ = comparison(results).blocks
+    runs, moved, *_ = comparison(results).blocks
     assert [row[0] for row in runs.rows] == ["jan", "feb"]
-    assert notes == Bullets((("", "One note."),))
+    assert [row[6] for row in runs.rows] == ["2026-01-01 12:00", "2026-02-01 09:30"]
+    assert isinstance(moved, Bullets)
+    assert "One note." in results.notes
+    assert "One note." not in str(moved.entries)
     assert sections(results)[0][0].id == "comparison"
 
 
@@ -100,16 +103,18 @@ def test_the_runs_and_what_they_share_come_first(compared):
     ],
 )
 def test_drift_is_said_as_it_was_decided(compared, moved, words):
-    entries = comparison(compared(moved=moved)).blocks[2].entries
+    entries = comparison(compared(moved=moved)).blocks[1].entries
     assert entries[0][0] == "a @ jan to a @ feb:"
     assert entries[0][1].startswith(words)
 
 
 def test_drift_has_a_figure_of_theta_and_a_table_of_all(compared):
-    _, _, _, picture, grid, fold = comparison(compared()).blocks
+    _, _, picture, table, fold = comparison(compared()).blocks
     assert isinstance(picture, Picture)
     (axes,) = picture.figure.axes
     assert [t.get_text() for t in axes.get_yticklabels()] == ["a @ jan → a @ feb"]
+    assert isinstance(table, Fold)
+    (grid,) = table.blocks
     assert isinstance(grid, Grid)
     assert len(grid.rows) == 3
     assert grid.posterior
@@ -118,7 +123,7 @@ def test_drift_has_a_figure_of_theta_and_a_table_of_all(compared):
 
 def test_a_bad_verdict_says_nothing_in_words(compared):
     blocks = comparison(compared(verdict="bad")).blocks
-    assert isinstance(blocks[2], Picture)
+    assert isinstance(blocks[1], Picture)
 
 
 def test_without_a_link_there_is_no_map_and_nothing_is_missed(compared):

@@ -64,8 +64,9 @@ def _usable(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFr
     """Drop, and count, cells that were not asked or have no response."""
     frame = answers.came_back(frame, notes)
     usable = frame[RESPONSE].notna()
-    why = f"no {spec.response}, for which they are left out,"
-    answers.note_unusable(usable, frame["model"], notes, response=spec.response, why=why)
+    answers.note_unusable(
+        usable, frame["model"], notes, response=spec.response, why=f"no {spec.response}"
+    )
     return frame[usable]
 
 

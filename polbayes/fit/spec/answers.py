@@ -44,7 +44,9 @@ def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     came = frame["status"].isin(ANSWERED)
     if came.all():
         return frame
-    notes.append(f"{(~came).sum():,} cells were not asked yet or failed and are left out.")
+    missing = int((~came).sum())
+    cells = "1 cell was" if missing == 1 else f"{missing:,} cells were"
+    notes.append(f"{cells} not asked yet, or failed, and left out.")
     return frame[came]
 
 

@@ -88,7 +88,7 @@ def test_stances_as_responses(coded, mixed, response, expected):
     assert len(rows.frame) == np.isin(asked[existing], kept).sum()
     # What is left out is said, model by model.
     assert len(rows.notes) == (0 if response == "usable" else 2)
-    assert all(f"have no {response}" in note for note in rows.notes)
+    assert all(f": no {response} in " in note for note in rows.notes)
 
 
 def test_counts_are_those_of_the_answers_with_the_same_predictors(coded, mixed):
@@ -128,7 +128,7 @@ def test_cells_that_failed_are_left_out_and_counted(coded, mixed):
     data["status"][0, 0, 0, 0, 0] = STATUS["error"]
     rows = gather_rows(data, mixed("~ 1"))
     assert len(rows.frame) == CELLS - 1
-    assert rows.notes == ("1 cells were not asked yet or failed and are left out.",)
+    assert rows.notes == ("1 cell was not asked yet, or failed, and left out.",)
 
 
 @pytest.mark.parametrize(
