@@ -23,6 +23,7 @@ from polbayes.judging.pairs import (
 )
 from polbayes.probing.costs import cost_in_words, estimate, estimate_in_words
 from polbayes.probing.probe import rendered_prompt
+from polbayes.report.prose import plural
 from polbayes.run.plan import design_of
 
 # Judges get the text of a request alone, as roles do.
@@ -82,10 +83,12 @@ def dry_run(config: RunConfig) -> str:
     asked = int((data["status"] != NOT_ASKED).sum())
     sizes = data.sizes
     lines = [
-        f"{asked:,} requests: {sizes['model']} models, {sizes['item']:,} pairs, "
-        f"{sizes['prefix']} prefixes, {sizes['run']} runs, each in a conversation of its own.",
-        f"{len(plan.judges)} judges: {asked:,} verdicts on pairs, each pair in both orders, and "
-        f"{asked:,} ratings of single answers, without what is asked again.",
+        f"{asked:,} requests: {plural(sizes['model'], 'model')}, "
+        f"{sizes['item']:,} {'pair' if sizes['item'] == 1 else 'pairs'}, "
+        f"{plural(sizes['prefix'], 'prefix')}, {plural(sizes['run'], 'run')}, "
+        "each in a conversation of its own.",
+        f"{plural(len(plan.judges), 'judge')}: {asked:,} verdicts on pairs, each pair in both "
+        f"orders, and {asked:,} ratings of single answers, without what is asked again.",
         "",
     ]
     journal = Path(config.run_dir).expanduser() / "journal"

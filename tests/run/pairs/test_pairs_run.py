@@ -203,7 +203,7 @@ def test_the_dry_run_prices_judges_behind_servers():
     prices = "api: {price_input: 2.0, price_output: 10.0}"
     judge = f"+judges.gpt={{backend: chat_api, checkpoint: gpt, {prices}}}"
     text = dry_run(compose([*SMALL, judge])[0])
-    assert "20 requests: 5 models, 2 pairs" in text
+    assert "20 requests: 5 models, 2 pairs, 1 prefix, 1 run, each in" in text
     assert "4 judges: 20 verdicts on pairs" in text
     (line,) = [line for line in text.splitlines() if line.startswith("  gpt: ")]
     assert "USD" in line
