@@ -65,5 +65,10 @@ def listed(names: list[str], most: int = 6) -> str:
 
 def plural(number_of: float, name: str) -> str:
     """Count something in words: ``1 prefix``, ``2 prefixes``."""
+    return f"{count(number_of)} {noun(number_of, name)}"
+
+
+def noun(number_of: float, name: str) -> str:
+    """Return the word behind a number, in the singular or plural."""
     ending = "es" if name.endswith(("x", "s", "ch", "sh")) else "s"
-    return f"{count(number_of)} {name if number_of == 1 else name + ending}"
+    return name if number_of == 1 else name + ending

@@ -25,6 +25,11 @@ def texts(*names: str) -> list[Column]:
     return [text(name) for name in names]
 
 
+def minute(name: str, header: str) -> Column:
+    """Show a column of times in ISO format to the minute."""
+    return Column(header, lambda row: _text(row[name])[:16].replace("T", " "), numeric=False)
+
+
 def named(name: str, header: str, words: Mapping[str, str]) -> Column:
     """Show a column of ids by their names, or unchanged without one."""
     return Column(header, lambda row: words.get(row[name], row[name]), numeric=False)

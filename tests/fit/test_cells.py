@@ -20,6 +20,8 @@ TWO = (
     ("r1", "cultural", "right", ("original",)),
 )
 
+NO_STANCE = "no stance that the model can use"
+
 
 def at(cells, **where):
     """Return the number of the one row that has these values."""
@@ -127,7 +129,7 @@ def test_unusable_answers_stay_as_asked_where_validity_is_modelled(coded, spec_o
         ("l1", "opposite"): (2, 2, (0, 0, 2)),
         ("r1", "original"): (3, 2, (1, 1, 0)),
     }
-    assert any("in 4 of 8 answers (50.0%)" in note for note in cells.notes)
+    assert any(note == f"a: {NO_STANCE} in 4 of 8 answers (50.0%)." for note in cells.notes)
 
 
 def test_bernoulli_leaves_neutral_answers_out_and_says_so(coded, spec_of):
@@ -136,7 +138,7 @@ def test_bernoulli_leaves_neutral_answers_out_and_says_so(coded, spec_of):
     cells = gather_cells(data, spec_of(THETA, response="agree", family="bernoulli"))
     assert cells.points == ("disagree", "agree")
     assert (cells.counts == [2, 1]).all()
-    assert any("in 3 of 12 answers (25.0%)" in note for note in cells.notes)
+    assert any(note == f"m: {NO_STANCE} in 3 of 12 answers (25.0%)." for note in cells.notes)
 
 
 def test_ratings_have_the_points_of_their_scale(coded, spec_of):
@@ -147,7 +149,7 @@ def test_ratings_have_the_points_of_their_scale(coded, spec_of):
     cells = gather_cells(data, spec_of(THETA, response="rating"))
     assert cells.points == labels
     assert (cells.counts == [1, 1, 0, 2]).all()
-    assert any("3 of 15 answers (20.0%)" in note for note in cells.notes)
+    assert any(note == f"m: {NO_STANCE} in 3 of 15 answers (20.0%)." for note in cells.notes)
 
 
 def test_probabilities_are_squeezed_off_the_ends(coded, spec_of):
@@ -169,7 +171,7 @@ def test_probabilities_that_are_missing_are_counted(coded, spec_of):
     data = coded(items=TWO, models=("m",), prefixes=("p",), r_plus=r_plus)
     cells = gather_cells(data, spec_of(THETA, response="r_plus", family="beta"))
     assert len(cells.frame) == len(cells.value) == 2
-    assert any("1 of 3 answers (33.3%)" in note for note in cells.notes)
+    assert any(note == f"m: {NO_STANCE} in 1 of 3 answers (33.3%)." for note in cells.notes)
 
 
 @pytest.mark.parametrize(

@@ -55,14 +55,12 @@ _READING_DRIFT = (
 
 
 def _runs(runs: pd.DataFrame) -> Block:
-    minute = runs["asked"].astype(str).str.slice(0, 16).str.replace("T", " ")
-    runs = runs.assign(asked=minute)
     columns = [
         *show.texts("run", "title", "instruments"),
         show.number("models", "Models", 0),
         show.number("items", "Statements", 0),
         show.number("answers", "Answers", 0),
-        show.text("asked", "Asked until"),
+        show.minute("asked", "Asked until"),
         show.text("verdict", "Verdict on its own fit"),
     ]
     return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")

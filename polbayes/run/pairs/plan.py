@@ -23,7 +23,7 @@ from polbayes.judging.pairs import (
 )
 from polbayes.probing.costs import cost_in_words, estimate, estimate_in_words
 from polbayes.probing.probe import rendered_prompt
-from polbayes.report.prose import plural
+from polbayes.report.prose import noun, plural
 from polbayes.run.plan import design_of
 
 # Judges get the text of a request alone, as roles do.
@@ -84,7 +84,7 @@ def dry_run(config: RunConfig) -> str:
     sizes = data.sizes
     lines = [
         f"{asked:,} requests: {plural(sizes['model'], 'model')}, "
-        f"{sizes['item']:,} {'pair' if sizes['item'] == 1 else 'pairs'}, "
+        f"{sizes['item']:,} {noun(sizes['item'], 'pair')}, "
         f"{plural(sizes['prefix'], 'prefix')}, {plural(sizes['run'], 'run')}, "
         "each in a conversation of its own.",
         f"{plural(len(plan.judges), 'judge')}: {asked:,} verdicts on pairs, each pair in both "

@@ -321,8 +321,7 @@ def _snapshots(
             if checkpoint and str(model) in alone:
                 chains.setdefault(("checkpoint", str(checkpoint)), []).append((run, str(model)))
     pairs = []
-    unequal: dict[str, list[str]] = {}
-    same: list[str] = []
+    holds: dict[str, list[str]] = {}  # what is said of pairs, and of which
     for (kind, _), chain in chains.items():
         runs = [run for run, _ in chain]
         if kind == "checkpoint" and len(set(runs)) < len(runs):
@@ -333,37 +332,36 @@ def _snapshots(
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
                 pairs.append((before, after))
                 one, other = parts[run].sel(model=before), parts[later].sel(model=after)
-                if numbers := _unequal(one, other, item):
-                    unequal.setdefault(numbers, []).append(f"{before} and {after}")
-                checkpoint = one["checkpoint"].item()
-                if checkpoint and checkpoint == other["checkpoint"].item():
-                    same.append(f"{before} and {after}")
+                said = _confounded(one, other, item)
             else:
-                notes.append(
-                    f"{before} and {after} were asked nothing in common, so that no drift is given."
-                )
-    notes += [
-        f"{'; '.join(names)} were not asked alike ({numbers}): part of what looks like drift may "
-        "come from the difference."
-        for numbers, names in unequal.items()
-    ]
-    if same:
-        notes.append(
-            f"{'; '.join(same)} are the same checkpoint: the model itself cannot have drifted, and "
-            "what differs comes from how it was asked, sampled or read."
-        )
+                said = ["were asked nothing in common, so that no drift is given."]
+            for sentence in said:
+                holds.setdefault(sentence, []).append(f"{before} and {after}")
+    notes += [f"{'; '.join(names)} {sentence}" for sentence, names in holds.items()]
     return tuple(pairs)
 
 
-def _unequal(one: xr.Dataset, other: xr.Dataset, item: str) -> str:
-    """Describe how the designs of two snapshots differ; empty if they do not."""
+def _confounded(one: xr.Dataset, other: xr.Dataset, item: str) -> list[str]:
+    """Say what besides time may make two snapshots answer differently."""
+    found = []
     asked = [_design(data, item) for data in (one, other)]
-    return ", ".join(
-        f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
-        f"{len(asked[0][what] & asked[1][what])} in common"
-        for what in asked[0]
-        if asked[0][what] != asked[1][what]
-    )
+    unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
+    if unequal:
+        numbers = ", ".join(
+            f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
+            f"{len(asked[0][what] & asked[1][what])} in common"
+            for what in unequal
+        )
+        found.append(
+            f"were not asked alike ({numbers}): part of what looks like drift may come from the "
+            "difference."
+        )
+    if one["checkpoint"].item() and one["checkpoint"].item() == other["checkpoint"].item():
+        found.append(
+            "are the same checkpoint: the model itself cannot have drifted, and what differs comes "
+            "from how it was asked, sampled or read."
+        )
+    return found
 
 
 def _design(data: xr.Dataset, item: str) -> dict[str, set[Any]]:

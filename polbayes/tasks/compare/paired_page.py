@@ -84,7 +84,7 @@ def _runs(runs: pd.DataFrame) -> Block:
         show.number("pairs", "Pairs", 0),
         show.text("judges"),
         show.number("verdicts", "Verdicts", 0),
-        show.text("asked", "Asked until"),
+        show.minute("asked", "Asked until"),
         show.text("verdict", "Verdict on its own fit"),
     ]
     return grid(runs, columns, caption="The runs, the earlier first.", csv="compared_runs")

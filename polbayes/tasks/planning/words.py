@@ -7,6 +7,7 @@ import pandas as pd
 
 from polbayes.config.schema import PlanConfig
 from polbayes.report.numbers import count
+from polbayes.report.prose import noun
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import MEASURES, chosen, nearest
 
@@ -93,10 +94,7 @@ def _wanted(wanted: PlanConfig, level: float, basis: Basis) -> str:
 
 def in_words(row: pd.Series) -> str:
     """Describe a design, what it costs and what it reaches."""
-    numbers = [
-        f"{int(row[name])} {word if row[name] == 1 else _plural(word)}"
-        for name, word in _WORDS.items()
-    ]
+    numbers = [f"{int(row[name])} {noun(row[name], word)}" for name, word in _WORDS.items()]
     cost = "" if np.isnan(row["cost"]) else f", {row['cost']:.4g} in money"
     said = {
         "width": "width {} (at worst {})",
@@ -123,7 +121,3 @@ def in_words(row: pd.Series) -> str:
 def _with_error(row: pd.Series, name: str) -> str:
     error = row[f"{name}_error"]
     return f"{row[name]:.2f}" + ("" if np.isnan(error) else f" ± {error:.2f}")
-
-
-def _plural(word: str) -> str:
-    return "prefixes" if word == "prefix" else f"{word}s"
