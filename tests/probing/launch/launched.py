@@ -78,7 +78,7 @@ def shards(folder):
     return sorted((folder / "journal" / "shards" / MODEL).glob("*.jsonl"))
 
 
-def wait_for(what, seconds=60.0):
+def wait_for(what, seconds=240.0):
     """Return what a function gives as soon as that is something."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
