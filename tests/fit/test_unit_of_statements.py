@@ -6,6 +6,7 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
+from polbayes.fit.density.coordinates import decided_of
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import evaluate, sharpness, shifted
 from polbayes.fit.density.layout import Gathering
@@ -374,6 +375,34 @@ def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change)
         found.append(effects * np.exp(values["b"][at]))
     assert density.values(moved)["b"][at] == pytest.approx(density.values(x)["b"][at] + change)
     np.testing.assert_allclose(found[1], found[0], atol=0.05)
+
+
+@pytest.mark.parametrize("change", [-3.0, 3.0])
+def test_what_a_prefix_does_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, change):
+    """That of the other models stays in all units, though the mean decisiveness moves."""
+    rng = np.random.default_rng(6)
+    view = rng.normal(0, 1, (3, 20, 1)) + np.array([[0.0, 3.0], [0.0, -4.0], [0.0, 5.0]])[:, None]
+    view *= np.array([-1 if item[2] == "left" else 1 for item in ITEMS])[:, None]
+    logit = view[:, :, None, :, None] + rng.normal(0, 0.02, (3, 20, 1, 2, 3))
+    r_plus = special.expit(logit)
+    data = coded(items=ITEMS, models=("a", "b", "c"), prefixes=["a", "b"], runs=3, r_plus=r_plus)
+    parts = {name: PARTS[name] for name in ("theta", "quirk", "decisiveness")}
+    parts |= {"steer": "~ (1 | model:prefix)", "sigma": "~ 1"}
+    density = Density(build(*bound(parts, data, family="logit_normal", response="r_plus")))
+    blocks = {b.part: b for b in density.built.layout.sampled.blocks if b.group}
+    own, of_prefixes = blocks["decisiveness"], blocks["steer"]
+    x = density.start(1)
+    at = density._scalars.sampled + decided_of(density.built.layout.sampled)[1]
+    moved = x + change * (np.arange(len(x)) == at)
+    here, there = (density.values(place)["effects"] for place in (x, moved))
+    log = (there - here)[own.start : own.stop]
+    assert abs(log[1]) > 0.1
+    assert abs(log[[0, 2]]).max() < 1e-3
+    done = [
+        np.diff(e[of_prefixes.start : of_prefixes.stop].reshape(3, 2))[:, 0] for e in (here, there)
+    ]
+    assert abs(done[0]).min() > 1
+    np.testing.assert_allclose(done[1] * np.exp(log), done[0], rtol=0.04)
 
 
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):

@@ -3,7 +3,9 @@
 A model's leaning, its agreement and what prefixes do to both enter all of its answers, which may
 determine only sums of them: all but one of them if the model was asked with a single prefix. How
 much the answers say about each then depends on the scales of the others, so that these effects
-form a cluster (`polbayes.fit.density.joint`). So do two correlated effects.
+form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. A model's thresholds
+are in its cluster, and clusters follow decisiveness, because the answers determine effects and
+thresholds in units that decisiveness changes.
 """
 
 from collections.abc import Hashable
@@ -13,7 +15,7 @@ import numpy as np
 from polbayes.fit.density.layout import Block, Layout
 
 # Parts of the predictor whose effects of a model may form a cluster.
-_PARTS = ("theta", "acquiescence", "steer")
+_PARTS = ("theta", "acquiescence", "steer", "threshold")
 
 # Largest number of effects of a cluster. The cost grows with its cube; with more prefixes, their
 # effects are sampled one by one, and follow the others.
@@ -69,6 +71,15 @@ def leading(layout: Layout) -> np.ndarray:
     """
     pieces = [block.start + block.free for block in layout.blocks if leads(block)]
     return np.concatenate([*pieces, members(layout)]).astype(np.int64)
+
+
+def deciding(layout: Layout) -> np.ndarray:
+    """Return the positions of the effects of decisiveness, which clusters follow.
+
+    They themselves follow coefficients alone.
+    """
+    own = [b for b in layout.blocks if b.part == "decisiveness" and b.group and not b.correlated]
+    return np.concatenate([*(b.start + b.free for b in own), np.empty(0)]).astype(np.int64)
 
 
 def _largest_last(layout: Layout) -> list[Block]:

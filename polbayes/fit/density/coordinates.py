@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from polbayes.fit.density.clusters import clusters, leading, leads, members
+from polbayes.fit.density.clusters import clusters, deciding, leading, leads, members
 from polbayes.fit.density.layout import Layout
 from polbayes.fit.density.mode import Start
 from polbayes.fit.spec.spec import IN_UNITS
@@ -86,17 +86,20 @@ def joint_of(
         prior = start.scales[scales_of(layout)[effects]] ** -2.0
         totals.append(hold(one.total, own, held, prior).ravel())
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
-    slopes, _, _, numbers, whole = unit
+    slopes, deviates, _, numbers, whole = unit
+    decided = decided_of(layout)
+    slopes = np.concatenate([slopes, deviates[decided]])
     weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(slopes)))])
-    # A cluster follows coefficients alone.
-    followed = start.coefficients * numbers[: len(slopes)]
+    # Decisiveness, which has no unit, is followed by its coordinate.
+    coefficients = len(start.coefficients)
+    followed = np.zeros(len(slopes))
+    followed[:coefficients] = start.coefficients * numbers[:coefficients]
     weight = _grown(weight, followed, slopes, start.effects[at], whole[at])
     return (
         np.array(table, dtype=np.int64).reshape(len(table), 3),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
         np.array([cor.get(int(k), -1) for k in at], dtype=np.int64),
         start.effects[at],
-        start.coefficients,
         weight,
         np.concatenate([*totals, empty]),
         np.concatenate([*precisions, empty]),
@@ -123,6 +126,11 @@ def hold(
             found[:, here] -= found[:, here].mean(axis=1, keepdims=True)
             found[np.ix_(here, here)] += (held[code] + prior[here[0]]) / len(here)
     return found
+
+
+def decided_of(layout: Layout) -> np.ndarray:
+    """Return the positions of the effects of decisiveness among those sampled one by one."""
+    return np.flatnonzero(np.isin(_one_by_one(layout, True), deciding(layout)))
 
 
 def _zero_sums(

@@ -14,7 +14,14 @@ import numpy as np
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
 from polbayes.fit.density import crossed, expansion, joint, kernel, prior_densities, scores, shifts
-from polbayes.fit.density.coordinates import in_logits, joint_of, known_of, places_of, unit_of
+from polbayes.fit.density.coordinates import (
+    decided_of,
+    in_logits,
+    joint_of,
+    known_of,
+    places_of,
+    unit_of,
+)
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
 from polbayes.fit.density.model import Built, correlation_name
@@ -37,6 +44,7 @@ def expand(
     known: tuple,
     places: tuple,
     unit: tuple,
+    decided: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
     """Compute the parameters and effects at a point."""
     _, _, positive, at = prior
@@ -66,7 +74,10 @@ def expand(
     w = x[sampled : sampled + place.shape[0]]
     others = np.empty(where.shape[0])
     means = np.empty(clusters[-1].shape[0])
-    total += joint.expand(x[sampled + place.shape[0] :], held, *clusters, others, means)
+    lead = np.empty(sizes[0] + decided.shape[0])
+    lead[: sizes[0]] = held[: sizes[0]] - mode
+    lead[sizes[0] :] = w[decided]
+    total += joint.expand(x[sampled + place.shape[0] :], held, lead, *clusters, others, means)
     b, sd = held[: sizes[0]], held[sizes[0] : sizes[0] + sizes[1]]
     first = sizes[0] + sizes[1] + sizes[2] + sizes[3]
     nu = values[first : first + sizes[4]]
@@ -74,7 +85,8 @@ def expand(
     for k in range(whole.shape[0]):
         if whole[k]:
             effects[k] /= grown
-    return values, held, effects, others, slopes, of_prior, np.array(grown), of_w + total, means
+    growth, density = np.array(grown), of_w + total
+    return values, held, effects, others, slopes, of_prior, growth, density, means, lead
 
 
 @_compiled
@@ -86,6 +98,7 @@ def log_density(
     known: tuple,
     places: tuple,
     unit: tuple,
+    decided: np.ndarray,
     answers: tuple,
     rows: tuple,
     validity: tuple,
@@ -93,8 +106,8 @@ def log_density(
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
-    values, held, effects, others, slopes, of_prior, growth, density, means = expand(
-        x, prior, sizes, clusters, known, places, unit
+    values, held, effects, others, slopes, of_prior, growth, density, means, lead = expand(
+        x, prior, sizes, clusters, known, places, unit, decided
     )
     _, _, positive, at = prior
     coefficients, deviates, _, numbers, whole = unit
@@ -139,7 +152,13 @@ def log_density(
     of_values[sizes[0] : first_gap] = of_sd
     gradient[sampled : sampled + w.shape[0]] = of_w
     behind = sampled + w.shape[0]
-    joint.pull_back(x[behind:], held, *clusters, means, of_others, of_values, gradient[behind:])
+    of_lead = np.zeros(lead.shape[0])
+    joint.pull_back(
+        x[behind:], held, lead, *clusters, means, of_others, of_values, of_lead, gradient[behind:]
+    )
+    of_values[: sizes[0]] += of_lead[: sizes[0]]
+    for k in range(decided.shape[0]):
+        gradient[sampled + decided[k]] += of_lead[sizes[0] + k]
     for k in range(numbers.shape[0]):
         if numbers[k]:
             of_shift += of_values[k] * held[k]
@@ -225,6 +244,7 @@ class Density:
             tuple(self._known[name] for name in expansion.KNOWN),
             tuple(self._places[name] for name in expansion.PLACES),
             self._unit,
+            decided_of(self._layout),
         )
 
     @cached_property

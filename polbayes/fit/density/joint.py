@@ -11,8 +11,8 @@ M = I + S' Q S = L L' and mean M⁻¹ S' h. The coordinates are z standardised b
 
 which leaves no funnel as a scale goes to 0 or r to 1 or -1, and takes into account that the answers
 say the less about one effect the larger the scales of those that they cannot tell from it. The mode
-moves with the coefficients of common terms, and so does h. The slopes of L are those of the
-Cholesky decomposition (Murray 2016).
+moves with what the cluster follows, coefficients of common terms and decisiveness, and so does h.
+The slopes of L are those of the Cholesky decomposition (Murray 2016).
 
 If the n effects of a term sum to zero over clusters, all of them are sampled without the
 constraint, and their mean m is then taken from them. The answers say nothing about m, and in
@@ -119,9 +119,8 @@ def _matrix(matrices: np.ndarray, at: int, size: int) -> np.ndarray:
 def _value(
     first: int,
     total: np.ndarray,
-    values: np.ndarray,
+    lead: np.ndarray,
     mode: np.ndarray,
-    mode_of_b: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
     """Return h, the product of precision and value of a cluster's observation."""
@@ -129,8 +128,8 @@ def _value(
     expected, found = np.empty(size), np.zeros(size)
     for k in range(size):
         expected[k] = mode[first + k]
-        for c in range(mode_of_b.shape[0]):
-            expected[k] += weight[first + k, c] * (values[c] - mode_of_b[c])
+        for c in range(lead.shape[0]):
+            expected[k] += weight[first + k, c] * lead[c]
     for i in range(size):
         for j in range(size):
             found[i] += total[i, j] * expected[j]
@@ -141,11 +140,11 @@ def _value(
 def expand(
     x: np.ndarray,
     values: np.ndarray,
+    lead: np.ndarray,
     table: np.ndarray,
     scale: np.ndarray,
     cor: np.ndarray,
     mode: np.ndarray,
-    mode_of_b: np.ndarray,
     weight: np.ndarray,
     totals: np.ndarray,
     precisions: np.ndarray,
@@ -157,11 +156,11 @@ def expand(
 ) -> float:
     """Write the effects, and return the log-density of the coordinates, up to a constant.
 
-    `x` ``[effect]`` are the coordinates; coefficients of common terms, scales and correlations are
-    in `values` (`polbayes.fit.density.prior_densities`), the coefficients first; `table` is
-    ``[cluster, 3]``; `scale` and `cor` ``[effect]`` are positions in `values`, that of a
-    correlation with the effect before (-1 for none). `mode` ``[effect]``, `mode_of_b`
-    ``[coefficient]``, `weight` ``[effect, coefficient]``, and the matrices of all clusters
+    `x` ``[effect]`` are the coordinates; scales and correlations are in `values`
+    (`polbayes.fit.density.prior_densities`); `lead` ``[lead]`` are the distances from the mode of
+    what the effects follow; `table` is ``[cluster, 3]``; `scale` and `cor` ``[effect]`` are
+    positions in `values`, that of a correlation with the effect before (-1 for none). `mode`
+    ``[effect]``, `weight` ``[effect, lead]``, and the matrices of all clusters
     one after the other, `totals` (precision with that of the prior at the mode) and `precisions`,
     are the observation. `group` ``[effect]`` numbers what sums to zero, -1 for nothing; `held`
     ``[group]`` are the precisions Q, and `terms` ``[term, 5]`` has the group, that of the second
@@ -173,7 +172,7 @@ def expand(
         first, size, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
         diagonal, left = _triangle(first, size, values, scale, cor)
         root = _root(_times(_matrix(precisions, at, size), diagonal, left), diagonal, left)
-        h = _value(first, _matrix(totals, at, size), values, mode, mode_of_b, weight)
+        h = _value(first, _matrix(totals, at, size), lead, mode, weight)
         moved = x[first : first + size] + _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, moved)
         for k in range(size):
@@ -239,11 +238,11 @@ def _slopes_of_matrix(root: np.ndarray, of_root: np.ndarray) -> np.ndarray:
 def pull_back(
     x: np.ndarray,
     values: np.ndarray,
+    lead: np.ndarray,
     table: np.ndarray,
     scale: np.ndarray,
     cor: np.ndarray,
     mode: np.ndarray,
-    mode_of_b: np.ndarray,
     weight: np.ndarray,
     totals: np.ndarray,
     precisions: np.ndarray,
@@ -253,9 +252,10 @@ def pull_back(
     means: np.ndarray,
     of_others: np.ndarray,
     of_values: np.ndarray,
+    of_lead: np.ndarray,
     of_x: np.ndarray,
 ) -> None:
-    """Add slopes with respect to coefficients, scales, correlations and coordinates."""
+    """Add slopes with respect to scales, correlations, leads and coordinates."""
     size = _by_group(np.ones(of_others.shape[0]), group, held.shape[0])
     sums, of_raw = _by_group(of_others, group, held.shape[0]), of_others.copy()
     for k in range(of_others.shape[0]):
@@ -273,7 +273,7 @@ def pull_back(
         diagonal, left = _triangle(first, count, values, scale, cor)
         product = _times(_matrix(precisions, at, count), diagonal, left)
         root = _root(product, diagonal, left)
-        h = _value(first, total, values, mode, mode_of_b, weight)
+        h = _value(first, total, lead, mode, weight)
         ahead = _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, x[first : first + count] + ahead)
         given = of_raw[first : first + count]
@@ -306,5 +306,5 @@ def pull_back(
                 of_h += left[k] * of_pulled[k - 1]
             for i in range(count):
                 of_expected = total[i, k] * of_h
-                for b in range(mode_of_b.shape[0]):
-                    of_values[b] += weight[first + i, b] * of_expected
+                for b in range(lead.shape[0]):
+                    of_lead[b] += weight[first + i, b] * of_expected

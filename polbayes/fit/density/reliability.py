@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from polbayes.fit.density import kernel
-from polbayes.fit.density.clusters import clusters
+from polbayes.fit.density.clusters import clusters, deciding
 from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.families import kinds
 
@@ -107,11 +107,13 @@ def _logp(
 
 @dataclass(frozen=True)
 class Observed:
-    """What the answers say about the effects of a cluster, given coefficients of common terms."""
+    """What the answers say about a cluster's effects, given common terms and decisiveness."""
 
     total: np.ndarray  # ``[effect, effect]`` inverse of the covariance after the answers
     precision: np.ndarray  # ``[effect, effect]`` that without the precision of the prior
-    weight: np.ndarray  # ``[effect, coefficient]`` change of an effect per unit of a coefficient
+    # ``[effect, lead]`` change of an effect per unit of a coefficient, and per standard deviation
+    # of an effect of decisiveness given them.
+    weight: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ def known(
     shift = coefficients - layout.matrix.shape[0]
     before = 1 / precision[coefficients:]
     whole = (bend + sparse.dia_array((precision[None], 0), bend.shape)).tocsr()
-    single = np.setdiff1d(_single(groups, bend, shift), leading)
+    decided = shift + deciding(layout)
+    single = np.setdiff1d(_single(groups, bend, shift), np.concatenate([leading, decided]))
     kept = np.setdiff1d(np.arange(len(precision)), single)
     walks = [walk for block in groups for walk in _walks(block, shift)]
     few = min(_FEW, len(leading))
@@ -157,7 +160,7 @@ def known(
         after = 1 / whole.diagonal()[rest]
         seen = []
         for at in together:
-            still = np.zeros((len(at), coefficients))
+            still = np.zeros((len(at), coefficients + len(decided)))
             seen.append(_observed(np.diag(1 / whole.diagonal()[at]), 1 / precision[at], still))
         return Known(after, before, after, index[rest], weight[rest], tuple(seen))
     after, following = np.empty(len(precision)), np.empty(len(precision))
@@ -186,6 +189,13 @@ def known(
     spread = np.sqrt(of_lead.diagonal())
     index[kept, :few], weight[kept, :few] = _few(follow, spread)
     weight[leading] = 0.0
+    rest, common = slice(coefficients, None), np.arange(coefficients)
+    across = inverse[np.ix_(common, place[decided])]
+    given = np.linalg.solve(inverse[np.ix_(common, common)], across).T
+    following[decided] = after[decided] - (given.T * across).sum(axis=0)
+    index[decided], weight[decided] = 0, 0.0
+    own = min(_FEW, coefficients)
+    index[decided, :own], weight[decided, :own] = _few(given, spread[:coefficients])
     number = np.full(len(precision), -1)
     number[leading] = np.arange(len(leading))
     for walk in walks:
@@ -201,15 +211,17 @@ def known(
         after[at] = 1 / alone[some] + rows.multiply(rows @ inverse).sum(axis=1)
         following[at] = after[at] - (also @ of_lead * also).sum(axis=1)
         index[at, :few], weight[at, :few] = _few(also, spread)
-    rest = slice(coefficients, None)
-    seen, common = [], slice(0, coefficients)
+    seen, ahead = [], np.concatenate([common, place[decided]])
     for at in together:
-        across = inverse[common, place[at]]
-        slopes = np.linalg.solve(inverse[common, common], across).T
+        across = inverse[np.ix_(ahead, place[at])]
+        slopes = np.linalg.solve(inverse[np.ix_(ahead, ahead)], across).T
         left = inverse[np.ix_(place[at], place[at])] - slopes @ across
         # Free coordinates of effects that sum to zero have the variance without the constraint.
         full = np.sqrt(before[at - coefficients] * precision[at])
-        seen.append(_observed(left / np.outer(full, full), 1 / precision[at], slopes))
+        of_common, of_decided = slopes[:, :coefficients], slopes[:, coefficients:]
+        weights = of_common + of_decided @ given, of_decided * np.sqrt(following[decided])
+        left /= np.outer(full, full)
+        seen.append(_observed(left, 1 / precision[at], np.hstack(weights)))
     return Known(after[rest], before, following[rest], index[rest], weight[rest], tuple(seen))
 
 
