@@ -13,7 +13,16 @@ import numpy as np
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.density import crossed, expansion, joint, kernel, prior_densities, scores, shifts
+from polbayes.fit.density import (
+    crossed,
+    expansion,
+    joint,
+    kernel,
+    prior_densities,
+    scores,
+    shifts,
+    together,
+)
 from polbayes.fit.density.coordinates import (
     decided_of,
     in_logits,
@@ -31,7 +40,7 @@ from polbayes.fit.density.prior_densities import Scalars, correlation_prior, pri
 from polbayes.fit.families import kinds
 
 _compiled = compiled_with(
-    confusion, expansion, prior_densities, scores, shifts, kernel, joint, crossed
+    confusion, expansion, prior_densities, scores, together, shifts, kernel, joint, crossed
 )
 
 

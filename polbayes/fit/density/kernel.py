@@ -19,7 +19,7 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 from polbayes.fit.compilation import compiled, compiled_with
-from polbayes.fit.density import scores, shifts
+from polbayes.fit.density import scores, shifts, together
 from polbayes.fit.density.scores import (
     BY_CUTS,
     BY_ETA,
@@ -31,7 +31,7 @@ from polbayes.fit.density.scores import (
 )
 from polbayes.fit.density.shifts import score_shifted
 
-_compiled = compiled_with(scores, shifts)
+_compiled = compiled_with(scores, shifts, together)
 
 # How a term enters: see `forward`.
 ROLES = 8

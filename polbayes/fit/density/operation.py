@@ -12,7 +12,7 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 
 from polbayes.fit.coder_errors import confusion
 from polbayes.fit.compilation import source_of
-from polbayes.fit.density import expansion, kernel, scores, shifts
+from polbayes.fit.density import expansion, kernel, scores, shifts, together
 
 # PyTensor caches compiled code on disk, and would continue to use it after an upgrade: a hash of
 # the source is part of the cache key.
@@ -83,7 +83,7 @@ class LogLikelihood(_Operation):
 
 @register_funcify_default_op_cache_key(LogLikelihood)
 def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return kernel.evaluate_arrays, source_of(scores, shifts, kernel)
+    return kernel.evaluate_arrays, source_of(scores, together, shifts, kernel)
 
 
 class Effects(_Operation):

@@ -1,9 +1,10 @@
 """Counts at ordered points with one normal effect per cell integrated out.
 
 The likelihood of a cell is its mean over normal shifts of the predictor. As a model's decisiveness
-grows, it approaches the likelihood of a single answer, for any number of answers. Cells of few
-answers share their nodes with their neighbours, and the processor computes several at once
-(`_few_together`); the others are computed one by one (`_shifted_ordinal`).
+grows, it approaches the likelihood of a single answer, for any number of answers. The processor
+computes several cells at once (`polbayes.fit.density.together`): those of few answers share their
+nodes with their neighbours, and those of many have their own. Extreme ones are computed one by one
+(`_shifted_ordinal`).
 """
 
 import math
@@ -11,7 +12,7 @@ import math
 import numpy as np
 
 from polbayes.fit.compilation import compiled_with
-from polbayes.fit.density import scores
+from polbayes.fit.density import scores, together
 from polbayes.fit.density.scores import (
     BY_CUTS,
     BY_ETA,
@@ -22,9 +23,23 @@ from polbayes.fit.density.scores import (
     prepare,
     workspace,
 )
+from polbayes.fit.density.together import (
+    EDGES,
+    ENDS,
+    ETA,
+    FIRST,
+    SPREAD,
+    START,
+    STEP,
+    TOTAL,
+    WIDTH,
+    few_together,
+    many_together,
+    slopes_together,
+)
 from polbayes.fit.families.kinds import ORDINAL
 
-_compiled = compiled_with(scores)
+_compiled = compiled_with(scores, together)
 
 # An integrand is cut off where its logarithm has fallen by this much from the peak.
 _NEGLIGIBLE = 14.0
@@ -66,16 +81,23 @@ def _bend(
     eta: float, ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int
 ) -> tuple[float, float]:
     """Return the slope of the ordinal log-likelihood by the predictor, and minus its curvature."""
-    slope, bend = 0.0, 0.0
-    for k in range(cuts.shape[0]):
+    slope, bend, size = 0.0, 0.0, cuts.shape[0]
+    near = abs(eta) + abs(cuts[0]) * ready[0] < FAR
+    shrunk = math.exp(-eta) if near else 0.0  # one exponential serves all cutpoints
+    for k in range(size):
         below = answers[cell, k]
         both = below + answers[cell, k + 1]
         if both > 0.0:
-            x = cuts[k] * ready[0] - eta
-            small = math.exp(-abs(x))
-            share = (1.0 if x > 0.0 else small) / (1.0 + small)
+            if near:
+                rest = 1.0 / (1.0 + shrunk * ready[2 * size - 1 + k])
+                share = 1.0 - rest
+            else:
+                x = cuts[k] * ready[0] - eta
+                small = math.exp(-abs(x))
+                share = (1.0 if x > 0.0 else small) / (1.0 + small)
+                rest = 1.0 - share
             slope += both * share - below
-            bend += both * share * (1.0 - share)
+            bend += both * share * rest
     return slope, bend
 
 
@@ -97,7 +119,7 @@ def likeliest_shift(
         else:
             high = z
         step = uphill / width
-        if abs(step) * math.sqrt(width) < 0.1:
+        if abs(step) * math.sqrt(width) < 0.25:
             break
         z += step
         if not low < z < high:
@@ -200,6 +222,14 @@ def _unanimous(
 
 
 @_compiled
+def _step(n: float, kinds: int, spread: float, bend: float) -> float:
+    """Return the distance of the nodes for answers at so many points."""
+    edge = _EDGE if n == 1.0 else _EDGES
+    step = _STEP if kinds == 1 else _PEAK_STEP
+    return step / math.sqrt(1.0 + spread * spread * max(bend, edge))
+
+
+@_compiled
 def _shifted_ordinal(
     eta: float,
     spread: float,
@@ -236,9 +266,7 @@ def _shifted_ordinal(
         )
         slopes[BY_SPREAD] = slopes[BY_ETA] * start
         return logp - 0.5 * start * start
-    edge = _EDGE if n == 1.0 else _EDGES
-    step = _STEP if kinds == 1 else _PEAK_STEP
-    step /= math.sqrt(1.0 + spread * spread * max(bend, edge))
+    step = _step(n, kinds, spread, bend)
     nodes[:] = 0.0
     whole, peak = 0.0, 0.0
     reach = abs(eta) + spread * (abs(start) + _WIDEST + 2.0 * step) + abs(cuts[0]) * width
@@ -324,109 +352,6 @@ def lay_nodes(spread: float, most: float, finer: float, table: np.ndarray) -> in
     return number
 
 
-# Sums may be reordered, so that the processor adds up several cells at once.
-_reordered = compiled_with(scores, fastmath={"reassoc", "contract", "arcp", "nsz"})
-
-# Rows of the workspace for cells computed together, ``[row, cell]``: the likelihood at a node,
-# and over the nodes the sums of it, of it times the node, and of its first and last value. Then,
-# for each cutpoint, P(y <= k) at a node; the sums of likelihood times P(y <= k); and of that times
-# the node.
-_LIKE, _TOTAL, _TILTED, _ENDS, _FIRST = range(5)
-
-
-@_reordered
-def _few_together(
-    cells: int,
-    shrunk: np.ndarray,  # [cell] exp(-eta)
-    ready: np.ndarray,
-    times: np.ndarray,  # [point, cell] counts, none above `most`
-    table: np.ndarray,  # with `number`, see `lay_nodes`
-    number: int,
-    most: float,
-    room: np.ndarray,  # written to
-) -> None:
-    """Add up the likelihood of few answers to each of several cells over the nodes of a table.
-
-    P(y <= k) at a node is v_k = x / (1 + x) with x = exp(cut_k - eta - spread z). Up to factors
-    common to all nodes, the likelihood is the product of v_k^n_k (1 - v_k)^n_{k+1}, with powers
-    computed from the bits of the counts.
-    """
-    size = times.shape[0] - 1
-    edges = 1 + 2 * (size - 1)
-    like, total, tilted, ends = room[_LIKE], room[_TOTAL], room[_TILTED], room[_ENDS]
-    room[_TOTAL : _FIRST + 3 * size] = 0.0
-    for j in range(number):
-        z, weight, moved = table[0, j], table[1, j], table[2, j]
-        for c in range(cells):
-            like[c] = weight
-        for k in range(size):
-            factor = moved * ready[edges + k]
-            v, below, above = room[_FIRST + k], times[k], times[k + 1]
-            for c in range(cells):
-                x = shrunk[c] * factor
-                q = 1.0 / (1.0 + x)
-                p = x * q
-                v[c] = p
-                once = (p if below[c] & 1 else 1.0) * (q if above[c] & 1 else 1.0)
-                twice = (p * p if below[c] & 2 else 1.0) * (q * q if above[c] & 2 else 1.0)
-                like[c] *= once * twice
-            if most > 3.0:
-                for c in range(cells):
-                    p2, q2 = v[c] * v[c], (1.0 - v[c]) * (1.0 - v[c])
-                    like[c] *= (p2 * p2 if below[c] & 4 else 1.0) * (
-                        q2 * q2 if above[c] & 4 else 1.0
-                    )
-        for c in range(cells):
-            total[c] += like[c]
-            tilted[c] += like[c] * z
-        if j == 0 or j == number - 1:
-            for c in range(cells):
-                ends[c] += like[c]
-        for k in range(size):
-            v, plain, tilt = room[_FIRST + k], room[_FIRST + size + k], room[_FIRST + 2 * size + k]
-            for c in range(cells):
-                product = like[c] * v[c]
-                plain[c] += product
-                tilt[c] += product * z
-
-
-@_reordered
-def _slopes_together(
-    ready: np.ndarray,
-    gaps: np.ndarray,
-    cuts: np.ndarray,
-    counts: np.ndarray,  # [point, cell]
-    room: np.ndarray,
-    slope: np.ndarray,  # [3, cell], written to
-    slopes: np.ndarray,  # sums over all cells are added to
-) -> None:
-    """Write the slopes of several cells, from the sums of `_few_together`."""
-    width, size, cells = ready[0], cuts.shape[0], slope.shape[1]
-    by_eta, by_own, by_spread = slope[BY_ETA], slope[BY_OWN], slope[BY_SPREAD]
-    share, tilted = room[_LIKE], room[_TILTED]
-    for c in range(cells):
-        share[c] = 1.0 / room[_TOTAL, c]
-        by_eta[c] = by_own[c] = by_spread[c] = 0.0
-    for k in range(size):
-        below, above = counts[k], counts[k + 1]
-        plain, tilt = room[_FIRST + size + k], room[_FIRST + 2 * size + k]
-        whole, middle, cut = 0.0, 0.0, cuts[k] * width
-        for c in range(cells):
-            both = below[c] + above[c]
-            d_x = below[c] - both * plain[c] * share[c]
-            by_eta[c] -= d_x
-            by_spread[c] -= (below[c] * tilted[c] - both * tilt[c]) * share[c]
-            by_own[c] += d_x * cut
-            whole += d_x
-        slopes[BY_CUTS + k] += whole * width
-        if k > 0:
-            distance = ready[2 * k] * width
-            for c in range(cells):
-                middle += below[c]
-                by_own[c] += below[c] * distance * gaps[k - 1]
-            slopes[BY_CUTS + size + k - 1] += middle * distance
-
-
 @_compiled
 def _alike(own: np.ndarray, spread: np.ndarray, first: int) -> int:
     """Return how many cells, starting at one, can be computed together."""
@@ -483,55 +408,89 @@ def score_shifted(
     deviations of the shifts; `logp` ``[cell]`` and the slopes with respect to them, `slope`
     ``[3, cell]``, are written. For the rest see `polbayes.fit.density.scores.cell_logp`.
     """
-    size, number, first = cuts.shape[0], 0, 0
+    size, number, first, prepared = cuts.shape[0], 0, 0, np.nan
     _, alone, ready, nodes = workspace(gaps, np.empty(0))
-    table, room = np.empty((3, _MOST_NODES)), np.empty((_FIRST + 3 * size, _TOGETHER))
+    table, room = np.empty((3, _MOST_NODES)), np.empty((FIRST + 3 * size, _TOGETHER))
     times = np.empty((size + 1, _TOGETHER), dtype=np.int64)
-    counts, shrunk = np.empty((size + 1, _TOGETHER)), np.empty(_TOGETHER)
-    late = np.empty(_TOGETHER, dtype=np.bool_)
+    counts, each = np.empty((size + 1, _TOGETHER)), np.empty((EDGES + 2 * size, _TOGETHER))
+    shrunk, late = np.empty(_TOGETHER), np.empty(_TOGETHER, dtype=np.bool_)
     most = most_answers(answers)
     while first < eta.shape[0]:
-        cells, s = _alike(own, spread, first), spread[first]
-        if first == 0 or own[first] != own[first - 1]:
-            prepare(ORDINAL, own[first], gaps, cuts, ready)
-        if first == 0 or s != spread[first - 1]:
-            number = lay_nodes(s, most, 1.0, table) if s > 0.0 else 0
-        if number == 0:
-            for cell in range(first, first + cells):
-                logp[cell] = _score_alone(
-                    eta[cell], s, ready, gaps, cuts, answers, cell, alone, nodes, slope, slopes
-                )
-            first += cells
-            continue
-        for k in range(size + 1):
-            for c in range(cells):
-                counts[k, c] = answers[first + c, k]
-                times[k, c] = int(counts[k, c])
+        cells = min(_TOGETHER, eta.shape[0] - first)
+        if most <= _FEW:
+            cells = _alike(own, spread, first)
+            if first == 0 or spread[first] != spread[first - 1]:
+                number = lay_nodes(spread[first], most, 1.0, table) if spread[first] > 0.0 else 0
         for c in range(cells):
-            shrunk[c] = math.exp(-eta[first + c])
-        _few_together(cells, shrunk, ready, times, table, number, most, room)
-        total, farthest = room[_TOTAL], FAR - s * _REACH - abs(cuts[0]) * ready[0]
-        trusted = _CUT_OFF if number > _GAUSS_SIZES[-1] else np.inf
-        for c in range(cells):
-            near = abs(eta[first + c]) <= farthest and room[_ENDS, c] <= trusted * total[c]
-            late[c] = not (near and total[c] > _LEAST_SUM)
+            cell = first + c
+            if own[cell] != prepared:
+                prepare(ORDINAL, own[cell], gaps, cuts, ready)
+                prepared = own[cell]
+            each[ETA, c], each[SPREAD, c], each[WIDTH, c] = eta[cell], spread[cell], ready[0]
+            logp[cell], late[c] = 0.0, False
             for k in range(size + 1):
+                counts[k, c] = answers[cell, k]
+                times[k, c] = int(counts[k, c])
                 late[c] |= counts[k, c] != times[k, c]
+                if k < size:
+                    each[EDGES + k, c] = ready[2 * size - 1 + k]
+                if 0 < k < size:
+                    each[EDGES + size + k, c] = ready[2 * k]
+                    logp[cell] += counts[k, c] * ready[2 * k - 1]
+            if number == 0:
+                late[c] |= not _lay_own(ready, cuts, answers, cell, each[:, c])
+        if number > 0:
+            for c in range(cells):
+                shrunk[c] = math.exp(-each[ETA, c])
+            edges = each[EDGES : EDGES + size, 0].copy()
+            few_together(cells, shrunk, edges, times, table, number, most, room)
+            farthest = FAR - spread[first] * _REACH - abs(cuts[0]) * ready[0]
+            trusted = _CUT_OFF if number > _GAUSS_SIZES[-1] else np.inf
+            for c in range(cells):
+                near = abs(eta[first + c]) <= farthest
+                late[c] |= not (near and room[ENDS, c] <= trusted * room[TOTAL, c])
+        else:
+            many_together(cells, each, times, room)
+        for c in range(cells):
+            late[c] |= not room[TOTAL, c] > _LEAST_SUM
             if late[c]:  # its counts are zero in the joint computation
                 counts[:, c] = 0.0
                 room[:, c] = 1.0
-        _slopes_together(ready, gaps, cuts, counts, room, slope[:, first : first + cells], slopes)
+        slopes_together(each, gaps, cuts, counts, room, slope[:, first : first + cells], slopes)
         for c in range(cells):
             cell = first + c
             if late[c]:
+                prepare(ORDINAL, own[cell], gaps, cuts, ready)
+                prepared = own[cell]
                 logp[cell] = _score_alone(
-                    eta[cell], s, ready, gaps, cuts, answers, cell, alone, nodes, slope, slopes
+                    *(eta[cell], spread[cell], ready, gaps, cuts, answers, cell),
+                    *(alone, nodes, slope, slopes),
                 )
                 continue
-            logp[cell] = math.log(total[c])
-            for k in range(1, size):
-                logp[cell] += counts[k, c] * ready[2 * k - 1]
+            logp[cell] += math.log(room[TOTAL, c])
+            if number == 0:
+                logp[cell] += math.log(each[STEP, c]) - 0.5 * math.log(2.0 * math.pi)
+                logp[cell] -= 0.5 * each[START, c] * each[START, c]
         first += cells
+
+
+@_compiled
+def _lay_own(
+    ready: np.ndarray, cuts: np.ndarray, answers: np.ndarray, cell: int, own: np.ndarray
+) -> bool:
+    """Write a cell's peak and the distance of its nodes, and tell whether it needs no other way."""
+    n, kinds, spread = 0.0, 0, own[SPREAD]
+    for k in range(answers.shape[1]):
+        n += answers[cell, k]
+        kinds += answers[cell, k] > 0.0
+    if 0.0 < spread <= _SHARP:
+        own[START], bend = likeliest_shift(own[ETA], spread, ready, cuts, answers, cell)
+        own[STEP] = _step(n, kinds, spread, bend)
+        reach = spread * (abs(own[START]) + _WIDEST + 2.0 * own[STEP])
+        if abs(own[ETA]) + reach + abs(cuts[0]) * ready[0] < FAR:
+            return True
+    own[ETA], own[SPREAD], own[START], own[STEP] = 0.0, 1.0, 0.0, 1.0
+    return False
 
 
 @_compiled

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from polbayes.fit.compilation import compiled, compiled_with
-from polbayes.fit.density import kernel, scores, shifts
+from polbayes.fit.density import kernel, scores, shifts, together
 from polbayes.fit.density.model import Built
 from polbayes.fit.density.observed import answers_of
 from polbayes.fit.density.scores import cell_logp, prepare, workspace
@@ -83,7 +83,7 @@ def _like_at_nodes(
     return total
 
 
-@compiled_with(scores, shifts)
+@compiled_with(scores, shifts, together)
 def draw_shifts(
     eta: np.ndarray,
     own: np.ndarray,
