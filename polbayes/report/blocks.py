@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 MOST_SEARCHED = 2000
 WIDEST = 11.5
+# The text of figures up to this width stays legible on a telephone's screen.
+SMALL = 6.5
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,11 @@ class Picture:
     def wide(self) -> bool:
         """Whether it is shown in full width and scrolled, so that its text stays legible."""
         return bool(self.figure.get_figwidth() > WIDEST)
+
+    @property
+    def small(self) -> bool:
+        """Whether its text stays legible where it is as narrow as a telephone."""
+        return bool(self.figure.get_figwidth() <= SMALL)
 
 
 @dataclass(frozen=True)

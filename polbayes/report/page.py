@@ -104,8 +104,13 @@ def front_of(
     )
 
 
-def render_page(front: Front, present: Sequence[Section], images: Mapping[str, bytes]) -> str:
-    """Render a page, with the pictures' SVG embedded by name.
+def render_page(
+    front: Front,
+    present: Sequence[Section],
+    images: Mapping[str, bytes],
+    narrow: Mapping[str, bytes],
+) -> str:
+    """Render a page, with the pictures embedded by name, some of them also for narrow screens.
 
     The HTML loads nothing, and no text of the results can act in it: texts are escaped, control
     characters are visible, and the policy runs only the page's own script.
@@ -135,6 +140,7 @@ def render_page(front: Front, present: Sequence[Section], images: Mapping[str, b
         charts={name: Markup(_json(chart)) for name, chart in charts.items()},
         signs=SIGNS,
         images={name: _data_uri(image) for name, image in images.items()},
+        narrow={name: _data_uri(image) for name, image in narrow.items()},
     )
 
 

@@ -16,11 +16,19 @@ from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.answer import answer
 from polbayes.report.blocks import Section
-from polbayes.report.page import Front, front_of, pictures, render_page, sections
+from polbayes.report.page import (
+    Front,
+    drawn_by_page,
+    front_of,
+    pictures,
+    render_page,
+    sections,
+)
 from polbayes.report.results import POSTERIOR, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 PAGE = "index.html"
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
@@ -89,21 +97,25 @@ def _check_replaceable(target: Path) -> None:
 def _build(
     front: Front, present: Sequence[Section], tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
+    from polbayes.report.figures.stacked import stacked
     from polbayes.report.figures.style import stamp
 
-    every = dict(tables)
+    every, drawn = dict(tables), drawn_by_page(front, present)
     for section in present:
         every |= section.tables
     for name, table in every.items():
         marked = front.verdict if name in POSTERIOR else None
         _write_table(table, folder / "tables" / f"{name}.csv", verdict=marked)
-    images = {}
+    images, narrow = {}, {}
     for blocks in (front.answer, *(section.blocks for section in present)):
         for picture in pictures(blocks):
             if picture.posterior and front.verdict == "bad":
                 stamp(picture.figure, NOT_TO_BE_USED)
-            images[picture.name] = _save(picture.figure, folder / "figures" / picture.name)
-    page = render_page(front, present, images)
+            path = folder / "figures" / picture.name
+            images[picture.name], abreast = _save(picture.figure, path)
+            if abreast and picture.name not in drawn:
+                narrow[picture.name] = stacked(images[picture.name], abreast)
+    page = render_page(front, present, images, narrow)
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
@@ -133,8 +145,12 @@ def _defused(column: "pd.Series[Any]") -> list[Any]:
     return out
 
 
-def _save(figure: "Figure", path: Path) -> bytes:
-    """Save a figure as PNG and SVG, always with the same bytes, and return that for the page."""
+def _save(figure: "Figure", path: Path) -> tuple[bytes, list["Bbox"]]:
+    """Save a figure as PNG and SVG, always with the same bytes.
+
+    Returned are that for the page, and the panels that it may stack if that is the SVG.
+    """
+    from polbayes.report.figures.stacked import panels_abreast
     from polbayes.report.figures.style import neutral_style
 
     path.parent.mkdir(exist_ok=True)
@@ -146,9 +162,9 @@ def _save(figure: "Figure", path: Path) -> bytes:
         path.with_name(f"{path.name}.png").write_bytes(png.getvalue())
         path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
         if len(svg.getvalue()) <= _LARGEST_SVG:
-            return svg.getvalue()
+            return svg.getvalue(), panels_abreast(figure)
         dots = _WIDEST_PIXELS / max(figure.get_size_inches())
-        return _in_few_colours(png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots))
+        return _in_few_colours(png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots)), []
 
 
 def _lay_out(figure: "Figure") -> None:

@@ -59,7 +59,7 @@ def write_ratings_report(job: Job[RoleplayPlan]) -> list[str]:
     def pages(folder: Path) -> None:
         for k, model in enumerate(models):
             front = front_of(results, [], title=f"{results.title}: transcripts of {model}")
-            text = render_page(front, [page(results, model, table)], {})
+            text = render_page(front, [page(results, model, table)], {}, {})
             (folder / page_name(k)).write_text(text, encoding="utf-8")
 
     tables = {**results.tables, "transcripts": table}
