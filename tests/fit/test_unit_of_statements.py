@@ -381,14 +381,17 @@ def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change)
 def test_what_a_prefix_does_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, change):
     """That of the other models stays in all units, though the mean decisiveness moves."""
     rng = np.random.default_rng(6)
-    view = rng.normal(0, 1, (3, 20, 1)) + np.array([[0.0, 3.0], [0.0, -4.0], [0.0, 5.0]])[:, None]
+    view = rng.normal(0, 1, (3, 20, 1)) + np.array([[0.0, 2.0], [0.0, -2.5], [0.0, 3.0]])[:, None]
     view *= np.array([-1 if item[2] == "left" else 1 for item in ITEMS])[:, None]
-    logit = view[:, :, None, :, None] + rng.normal(0, 0.02, (3, 20, 1, 2, 3))
-    r_plus = special.expit(logit)
-    data = coded(items=ITEMS, models=("a", "b", "c"), prefixes=["a", "b"], runs=3, r_plus=r_plus)
+    latent = view[:, :, None, :, None] + rng.logistic(size=(3, 20, 1, 2, 20)) / 2
+    stance = np.sign(latent) * (abs(latent) > 1)
+    data = coded(
+        stance.astype(int), items=ITEMS, models=("a", "b", "c"), prefixes=["a", "b"], runs=20
+    )
     parts = {name: PARTS[name] for name in ("theta", "quirk", "decisiveness")}
-    parts |= {"steer": "~ (1 | model:prefix)", "sigma": "~ 1"}
-    density = Density(build(*bound(parts, data, family="logit_normal", response="r_plus")))
+    parts |= {"steer": "~ (1 | model:prefix)", "wording": PROMPT}
+    density = Density(build(*bound(parts, data)))
+    assert density.built.layout.sampled.copies  # prompts are integrated out
     blocks = {b.part: b for b in density.built.layout.sampled.blocks if b.group}
     own, of_prefixes = blocks["decisiveness"], blocks["steer"]
     x = density.start(1)

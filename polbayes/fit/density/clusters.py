@@ -3,9 +3,10 @@
 A model's leaning, its agreement and what prefixes do to both enter all of its answers, which may
 determine only sums of them: all but one of them if the model was asked with a single prefix. How
 much the answers say about each then depends on the scales of the others, so that these effects
-form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. A model's thresholds
-are in its cluster, and clusters follow decisiveness, because the answers determine effects and
-thresholds in units that decisiveness changes.
+form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. If views of single
+statements or prompts are integrated out, a model's thresholds are in its cluster, and clusters
+follow decisiveness, because the answers determine effects and thresholds in units that it changes.
+If they are sampled, those of a model that hardly wavers are known in units of their spread instead.
 """
 
 from collections.abc import Hashable
@@ -15,7 +16,7 @@ import numpy as np
 from polbayes.fit.density.layout import Block, Layout
 
 # Parts of the predictor whose effects of a model may form a cluster.
-_PARTS = ("theta", "acquiescence", "steer", "threshold")
+_PARTS = ("theta", "acquiescence", "steer")
 
 # Largest number of effects of a cluster. The cost grows with its cube; with more prefixes, their
 # effects are sampled one by one, and follow the others.
@@ -28,7 +29,7 @@ def clusters(layout: Layout) -> list[np.ndarray]:
     for block in _largest_last(layout):
         assert block.group is not None
         width, table = len(block.group.columns), block.group.levels
-        common = _of_model(block)
+        common = _of_model(layout, block)
         keys: list[Hashable] = [(block.start, k) for k in range(len(table))]
         if common:
             names = table["model"].tolist()
@@ -74,24 +75,25 @@ def leading(layout: Layout) -> np.ndarray:
 
 
 def deciding(layout: Layout) -> np.ndarray:
-    """Return the positions of the effects of decisiveness, which clusters follow.
+    """Return the positions of the effects of decisiveness that clusters follow, if they do.
 
     They themselves follow coefficients alone.
     """
     own = [b for b in layout.blocks if b.part == "decisiveness" and b.group and not b.correlated]
+    own = own if layout.copies else []
     return np.concatenate([*(b.start + b.free for b in own), np.empty(0)]).astype(np.int64)
 
 
 def _largest_last(layout: Layout) -> list[Block]:
     """Return the terms whose effects may be in clusters, those with few levels first."""
-    blocks = [b for b in layout.blocks if b.correlated or _of_model(b)]
+    blocks = [b for b in layout.blocks if b.correlated or _of_model(layout, b)]
     return sorted(blocks, key=lambda block: (not block.correlated, block.size))
 
 
-def _of_model(block: Block) -> bool:
+def _of_model(layout: Layout, block: Block) -> bool:
     """Whether a term's effects are a model's, in all of its answers or in those to a prefix."""
-    group = block.group
-    if group is None or block.part not in _PARTS or group.integrated or group.term.heavy:
+    group, parts = block.group, (*_PARTS, "threshold") if layout.copies else _PARTS
+    if group is None or block.part not in parts or group.integrated or group.term.heavy:
         return False
     if group.first is not None or "item" in group.term.factors:
         return False
