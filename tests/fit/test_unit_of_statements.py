@@ -378,34 +378,40 @@ def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change)
 
 
 @pytest.mark.parametrize("change", [-3.0, 3.0])
-def test_what_a_prefix_does_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, change):
-    """That of the other models stays in all units, though the mean decisiveness moves."""
+def test_leaning_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, change):
+    """Compared with the others', which stay in all units though the mean decisiveness moves.
+
+    Leanings sum to zero over models, so that all of them change by the mean of the change.
+    """
     rng = np.random.default_rng(6)
-    view = rng.normal(0, 1, (3, 20, 1)) + np.array([[0.0, 2.0], [0.0, -2.5], [0.0, 3.0]])[:, None]
-    view *= np.array([-1 if item[2] == "left" else 1 for item in ITEMS])[:, None]
-    latent = view[:, :, None, :, None] + rng.logistic(size=(3, 20, 1, 2, 20)) / 2
+    view = rng.normal(0, 1, (3, 20)) + np.array([[2.0], [-2.5], [3.0]])
+    view *= np.array([-1 if item[2] == "left" else 1 for item in ITEMS])
+    latent = view[:, :, None, None, None] + rng.logistic(size=(3, 20, 1, 1, 40)) / 2
     stance = np.sign(latent) * (abs(latent) > 1)
-    data = coded(
-        stance.astype(int), items=ITEMS, models=("a", "b", "c"), prefixes=["a", "b"], runs=20
-    )
+    data = coded(stance.astype(int), items=ITEMS, models=("a", "b", "c"), prefixes=["a"], runs=40)
     parts = {name: PARTS[name] for name in ("theta", "quirk", "decisiveness")}
-    parts |= {"steer": "~ (1 | model:prefix)", "wording": PROMPT}
     density = Density(build(*bound(parts, data)))
-    assert density.built.layout.sampled.copies  # prompts are integrated out
-    blocks = {b.part: b for b in density.built.layout.sampled.blocks if b.group}
-    own, of_prefixes = blocks["decisiveness"], blocks["steer"]
+    layout = density.built.layout.sampled
+    assert layout.copies  # views are integrated out
+    blocks = {b.part: b for b in layout.blocks if b.group}
     x = density.start(1)
-    at = density._scalars.sampled + decided_of(density.built.layout.sampled)[1]
+    at = density._scalars.sampled + decided_of(layout)[1]
     moved = x + change * (np.arange(len(x)) == at)
-    here, there = (density.values(place)["effects"] for place in (x, moved))
-    log = (there - here)[own.start : own.stop]
+    leaning, log = [], 0.0
+    for place in (x, moved):
+        found = density.values(place)
+        own, theta = (
+            found["effects"][blocks[part].start : blocks[part].stop]
+            for part in ("decisiveness", "theta")
+        )
+        leaning.append(found["b"][:2] + theta.reshape(3, 2))
+        log = own - log
     assert abs(log[1]) > 0.1
     assert abs(log[[0, 2]]).max() < 1e-3
-    done = [
-        np.diff(e[of_prefixes.start : of_prefixes.stop].reshape(3, 2))[:, 0] for e in (here, there)
-    ]
-    assert abs(done[0]).min() > 1
-    np.testing.assert_allclose(done[1] * np.exp(log), done[0], rtol=0.04)
+    apart = [one[1] - one[[0, 2]].mean(axis=0) for one in leaning]
+    wanted = leaning[0][1] * (np.exp(-log[1]) - 1)
+    assert abs(wanted).min() > 0.2
+    np.testing.assert_allclose(apart[1] - apart[0], wanted, rtol=0.25)
 
 
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):

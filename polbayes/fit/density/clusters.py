@@ -3,9 +3,9 @@
 A model's leaning, its agreement and what prefixes do to both enter all of its answers, which may
 determine only sums of them: all but one of them if the model was asked with a single prefix. How
 much the answers say about each then depends on the scales of the others, so that these effects
-form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. If views of single
-statements or prompts are integrated out, a model's thresholds are in its cluster, and clusters
-follow decisiveness, because the answers determine effects and thresholds in units that it changes.
+form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. If its views of single
+statements are integrated out, a model's thresholds are in its cluster, and clusters follow
+decisiveness, because the answers determine effects and thresholds in units that it changes.
 If they are sampled, those of a model that hardly wavers are known in units of their spread instead.
 """
 
@@ -80,8 +80,13 @@ def deciding(layout: Layout) -> np.ndarray:
     They themselves follow coefficients alone.
     """
     own = [b for b in layout.blocks if b.part == "decisiveness" and b.group and not b.correlated]
-    own = own if layout.copies else []
+    own = own if _integrated(layout) else []
     return np.concatenate([*(b.start + b.free for b in own), np.empty(0)]).astype(np.int64)
+
+
+def _integrated(layout: Layout) -> bool:
+    """Whether a model's views of single statements are integrated out."""
+    return bool(layout.copies) and not any(block.part == "quirk" for block in layout.blocks)
 
 
 def _largest_last(layout: Layout) -> list[Block]:
@@ -92,7 +97,7 @@ def _largest_last(layout: Layout) -> list[Block]:
 
 def _of_model(layout: Layout, block: Block) -> bool:
     """Whether a term's effects are a model's, in all of its answers or in those to a prefix."""
-    group, parts = block.group, (*_PARTS, "threshold") if layout.copies else _PARTS
+    group, parts = block.group, (*_PARTS, "threshold") if _integrated(layout) else _PARTS
     if group is None or block.part not in parts or group.integrated or group.term.heavy:
         return False
     if group.first is not None or "item" in group.term.factors:
