@@ -140,7 +140,7 @@ def render_page(
         charts={name: Markup(_json(chart)) for name, chart in charts.items()},
         signs=SIGNS,
         images={name: _data_uri(image) for name, image in images.items()},
-        narrow={name: _data_uri(image) for name, image in narrow.items()},
+        narrow={name: _data_uri(narrow[name]) for name in narrow.keys() - charts.keys()},
     )
 
 

@@ -16,14 +16,7 @@ from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.answer import answer
 from polbayes.report.blocks import Section
-from polbayes.report.page import (
-    Front,
-    drawn_by_page,
-    front_of,
-    pictures,
-    render_page,
-    sections,
-)
+from polbayes.report.page import Front, front_of, pictures, render_page, sections
 from polbayes.report.results import POSTERIOR, Results
 
 if TYPE_CHECKING:
@@ -100,7 +93,7 @@ def _build(
     from polbayes.report.figures.stacked import stacked
     from polbayes.report.figures.style import stamp
 
-    every, drawn = dict(tables), drawn_by_page(front, present)
+    every = dict(tables)
     for section in present:
         every |= section.tables
     for name, table in every.items():
@@ -113,7 +106,7 @@ def _build(
                 stamp(picture.figure, NOT_TO_BE_USED)
             path = folder / "figures" / picture.name
             images[picture.name], abreast = _save(picture.figure, path)
-            if abreast and picture.name not in drawn:
+            if abreast:
                 narrow[picture.name] = stacked(images[picture.name], abreast)
     page = render_page(front, present, images, narrow)
     (folder / PAGE).write_text(page, encoding="utf-8")
