@@ -55,7 +55,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def long(session: nox.Session) -> None:
-    """Run the longest tests: hundreds of kills and mutations, fits by brms and others in R."""
+    """Run the longest tests: recoveries, hundreds of kills and mutations, fits by others in R."""
     session.notify("tests", ["-m", "long", *(session.posargs or ONE_FILE_EACH)])
 
 

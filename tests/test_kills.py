@@ -288,6 +288,7 @@ def test_a_stage_that_is_killed(place, small, stages, stage):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_comparison_that_is_killed(place, small, tmp_path):
     runs = [place / "first", place / "second"]
     for seed, run in enumerate(runs):

@@ -277,6 +277,7 @@ def test_a_report_names_the_studies_tables_as_any_other():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_whole_run_of_a_study(tmp_path):
     """With embedded models: asked, read, measured, fitted by both ways, and shown."""
     overrides = [

@@ -121,6 +121,7 @@ def test_tables_by_hand():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_planted_effects_are_found_and_positions_repaired(made, spec_of):
     """By hand: the four effects of 3 move the bots to the right by up to 3 · 4 / 20."""
     spec = spec_of(SPARSE, reference={"who": "red"})

@@ -300,6 +300,7 @@ MANY = tuple(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_new_studies_of_planted_models_come_out_as_predicted(bound, coded):
     """Studies simulated from the truth, with new prompts, beside what one run predicts of them."""
     rng = np.random.default_rng(2)

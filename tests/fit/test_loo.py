@@ -155,6 +155,7 @@ def test_tables_can_be_read_back(small, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_leaving_out_a_cell_is_fitting_without_it(coded, bound):
     """Each cell has a wording effect of its own, which the fit without it knows nothing of.
 

@@ -33,6 +33,7 @@ def fitted(coded):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_planted_effects_of_modes_are_found(fitted):
     modes = fitted.tables["modes"].set_index(["quantity", "mode"])
     for quantity, mode, planted in (

@@ -150,6 +150,7 @@ def test_a_spec_that_leaves_nothing_out_is_refused(once, mixed, spec_of):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_positions_of_parties_and_models_come_back(coded, spec_of):
     """Twenty parties answer once and four models that waver six times; statements have no side."""
     rng = np.random.default_rng(5)

@@ -45,6 +45,7 @@ def answered(coded):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_mean_and_spread_of_a_population_are_recovered(answered, spec_of):
     spec = spec_of(PARTS, **WHO)
     sampler = SamplerConfig(chains=2, tune=300, draws=300)
@@ -57,6 +58,7 @@ def test_mean_and_spread_of_a_population_are_recovered(answered, spec_of):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_positions_on_the_scale_of_the_population(answered, spec_of):
     """The persons have mean 0 and standard deviation 1, and parties are where they are in truth."""
     spec = spec_of(PARTS, **WHO, scale="population")

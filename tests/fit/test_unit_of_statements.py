@@ -322,6 +322,7 @@ def planted(bound, coded):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_planted_decisiveness_is_recovered(planted):
     found, kappa, *_ = planted
     log = np.log(found["decisiveness"])
@@ -331,6 +332,7 @@ def test_planted_decisiveness_is_recovered(planted):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_positions_are_those_that_were_planted(planted):
     found, _, theta, asked = planted
     for name, true in (("theta", theta), ("theta_asked", asked)):
@@ -341,6 +343,7 @@ def test_positions_are_those_that_were_planted(planted):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_decided_model_repeats_itself(planted):
     """The last one always does, so that its runs may be copies: nothing is said of it."""
     repeated = planted[0]["repetition"].mean(("chain", "draw")).to_numpy()
@@ -492,6 +495,7 @@ def test_tails_that_do_not_exist_are_refused(bound, coded, formula, says):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_heavy_tails_are_found(bound, coded):
     """In answers that are probabilities: three points say little, as answers far out are alike."""
     rng = np.random.default_rng(9)

@@ -208,6 +208,7 @@ def test_positions_and_tilts_are_related():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_verdicts_as_clmm(tmp_path):
     rng = np.random.default_rng(6)
     data = simulate(rng, tilt=TILT, topics=25, first=(0.5,), threshold=(0.8,), weights=(0, 0))
@@ -243,6 +244,7 @@ def test_verdicts_as_clmm(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_planted_parameters_are_covered(tmp_path):
     rng = np.random.default_rng(7)
     data = whole(rng, topics=25)
@@ -289,6 +291,7 @@ def test_planted_parameters_are_covered(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Loop fusion failed")
 def test_one_judge_and_one_model_are_enough():
     rng = np.random.default_rng(8)

@@ -9,7 +9,11 @@ import pytest
 from polbayes.cli import _main
 from polbayes.fit.fit import load_posterior
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*Degrees of freedom")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:.*Degrees of freedom"),
+]
 # Writers of paired requests, and the planted positions of their namesakes on statements.
 SAYS = {
     "left_helper": "left",

@@ -47,6 +47,7 @@ def judged(problem, folder, simulations, broken=None):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_shipped_model_is_calibrated_and_an_error_is_noticed(problem, tmp_path):
     (tmp_path / "right").mkdir()
     assert judged(problem, tmp_path / "right", 60) == []
