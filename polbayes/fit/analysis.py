@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from polbayes.fit.spec.cells import Cells
 
 _EXACT = "exact"
+_UNKEYED = (
+    "How far another study or another prompt might differ is not computed: such studies are scored "
+    "by the statements' keys, which analysis.anchor leaves to the answers."
+)
 
 
 @dataclass(frozen=True)
@@ -236,9 +240,11 @@ def fit_analysis(
         rope=rope,
         precision=precision,
     )
-    tables |= flip_tables(
-        *(result.built, result.drawn, result.posterior, tables["contrasts"]), level=level, seed=seed
-    )
+    if spec.signed:
+        left_out = (*left_out, _UNKEYED)
+    else:
+        each = result.built, result.drawn, result.posterior, tables["contrasts"]
+        tables |= flip_tables(*each, level=level, seed=seed)
     tables |= _dif_tables(
         result, spec, cells, sampler, size=dif, level=level, seed=seed, cache=cache
     )

@@ -6,6 +6,7 @@ from scipy import special
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
+from polbayes.fit.analysis import fit_analysis
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
@@ -259,3 +260,26 @@ def test_a_constant_is_for_standard_deviations_of_effects(spec_of):
     for key in ("theta.dimension", "cutpoints"):
         with pytest.raises(UserError, match="standard deviations of effects only"):
             spec_of({"theta": "~ 0 + dimension"}, priors={key: "Constant(1)"})
+
+
+def test_lean_is_the_stance_on_a_new_statement_that_its_discrimination_keys(data, spec_of):
+    """In each draw, against many statements drawn anew and answered as the equation says."""
+    spec = spec_of(PARTS, anchor=ANCHOR, **BINARY)
+    sampler = SamplerConfig(chains=2, tune=200, draws=50)
+    found = fit_analysis(spec, data, sampler, level=0.9, seed=1)
+    assert not {"d_study", "reliability", "flips"} & set(found.tables)
+    assert any("scored by the statements' keys" in note for note in found.notes)
+    rng = np.random.default_rng(5)
+    normal = rng.normal(0, 1, (2, 200_000))
+    for k in range(0, 50, 10):
+        draw = found.posterior.isel(chain=0, draw=k)
+        scale = float(draw["scale"].sel(scale_name="difficulty: item"))
+        discrimination = normal[0]
+        difficulty = float(draw["coefficient"][0]) + scale * normal[1]
+        for m in (0, 14, 29):
+            theta = float(draw["theta"].sel(dimension="economic")[m])
+            agree = special.expit(discrimination * theta - difficulty)
+            stance = np.sign(discrimination) * (2 * agree - 1)
+            lean = float(draw["lean"].sel(dimension="economic")[m])
+            assert lean == pytest.approx(stance.mean(), abs=0.008)
+            assert np.sign(lean) == np.sign(theta)

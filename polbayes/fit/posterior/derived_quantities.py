@@ -38,7 +38,8 @@ def derived_quantities(
 ) -> dict[str, pd.DataFrame]:
     """Compare the models, divide the variance, and plan further studies.
 
-    `shown` is the posterior on the scale that is reported (`polbayes.fit.posterior.scale`).
+    `shown` is the posterior on the scale that is reported (`polbayes.fit.posterior.scale`). Where
+    discriminations have either sign there is no D-study.
     """
     design = measurement_design(parts, cells)
     tables = {
@@ -60,6 +61,8 @@ def derived_quantities(
         many = population_models(cells, spec.populations)
         held = spec.held_decisiveness
         tables |= population_tables(posterior, shown, many, level=level, held=held)
+    if spec.signed:
+        return tables  # scores of another study are means by the statements' keys
     scores = scores_of(
         posterior, design, latent=spec.observation.latent, fixed_prefixes=spec.fixed_prefixes
     )

@@ -12,6 +12,11 @@ one whose variance is divided by a gamma variable of mean 1. With decisiveness k
     P(y > j) = E logistic(k (x - c_j)),    x ~ Normal(mean, v),
 
 and lean is half the difference in net agreement between a right-keyed and a left-keyed statement.
+
+Where the answers say which side a statement is on (`Spec.signed`), the sign of its discrimination
+is its key: half of the new statements have either sign, their difficulty is one of agreeing, and
+
+    mean  asked - difficulty + s · |a| · theta.
 """
 
 import math
@@ -23,7 +28,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.sparse import csr_array
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, ndtri
 
 from polbayes.fit.density import kernel
 from polbayes.fit.density.layout import Block, Gathering, entries
@@ -37,7 +42,7 @@ from polbayes.fit.spec.spec import POSITIONS
 # Gauss-Hermite nodes and weights for effects by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-# Number of nodes of the normal mixture for a t distribution.
+# Number of nodes of the normal mixture for a t distribution, and for signed discriminations.
 _MIXED = 24
 
 
@@ -147,13 +152,15 @@ class _Expected:
     def _given(self, at: int, v: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return ``[draw]`` the lean in a group of cells, given the variances."""
         total = np.zeros(len(self.draws.effects))
+        signed = self.built.spec.signed
+        asked = self.asked[:, at] + (self.believed[:, at] if signed else 0.0)
         for steepness, weight in self._discriminations(at, v["discrimination"]):
-            mean = steepness * self.theta[:, at] + self.believed[:, at]
+            mean = steepness * self.theta[:, at] + (0.0 if signed else self.believed[:, at])
             around = v["asked"] + v["believed"] + steepness**2 * v["multiplied"]
             for width, share in _logarithmic(self.own[:, at], v["own"]):
                 for log_sharp, of_sharp in _logarithmic(self.sharp[:, at], v["decisiveness"]):
                     sides = [
-                        self._net(self.asked[:, at] + s * mean, around, width, np.exp(log_sharp))
+                        self._net(asked + s * mean, around, width, np.exp(log_sharp))
                         for s in (1.0, -1.0)
                     ]
                     total += weight * share * of_sharp * (sides[0] - sides[1]) / 2.0
@@ -161,11 +168,10 @@ class _Expected:
 
     def _discriminations(self, at: int, v: np.ndarray) -> list[tuple[np.ndarray, float]]:
         if self.built.spec.signed:
-            middle = self.sign[:, at]
-            if not v.any():
-                return [(middle, 1.0)]
-            pairs = zip(_NODES, _WEIGHTS, strict=True)
-            return [(middle + np.sqrt(v) * z, float(w)) for z, w in pairs]
+            # The lean has a kink where the sign changes: quantiles in place of Hermite's nodes.
+            middle, spread = self.sign[:, at], np.sqrt(v)
+            at_quantiles = ndtri((np.arange(_MIXED) + 0.5) / _MIXED)
+            return [(np.abs(middle + spread * z), 1.0 / _MIXED) for z in at_quantiles]
         return [(np.exp(x), w) for x, w in _logarithmic(self.discrimination[:, at], v)]
 
     def _net(
