@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _EXACT = "exact"
 _UNKEYED = (
-    "How far another study or another prompt might differ is not computed: such studies are scored "
-    "by the statements' keys, which analysis.anchor leaves to the answers."
+    "The bias on single statements, and how far another study or another prompt might differ, are "
+    "not computed: these are scored by the statements' keys, which analysis.anchor leaves to the "
+    "answers."
 )
 
 
@@ -242,6 +243,7 @@ def fit_analysis(
     )
     if spec.signed:
         left_out = (*left_out, _UNKEYED)
+        tables.pop("bias_by_item", None)
     else:
         each = result.built, result.drawn, result.posterior, tables["contrasts"]
         tables |= flip_tables(*each, level=level, seed=seed)

@@ -267,7 +267,7 @@ def test_lean_is_the_stance_on_a_new_statement_that_its_discrimination_keys(data
     spec = spec_of(PARTS, anchor=ANCHOR, **BINARY)
     sampler = SamplerConfig(chains=2, tune=200, draws=50)
     found = fit_analysis(spec, data, sampler, level=0.9, seed=1)
-    assert not {"d_study", "reliability", "flips"} & set(found.tables)
+    assert not {"bias_by_item", "d_study", "reliability", "flips"} & set(found.tables)
     assert any("scored by the statements' keys" in note for note in found.notes)
     rng = np.random.default_rng(5)
     normal = rng.normal(0, 1, (2, 200_000))
