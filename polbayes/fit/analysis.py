@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 _EXACT = "exact"
 _UNKEYED = (
-    "The bias on single statements, and how far another study or another prompt might differ, are "
-    "not computed: these are scored by the statements' keys, which analysis.anchor leaves to the "
-    "answers."
+    "How far another study or another prompt might differ is not computed: that is scored by the "
+    "statements' keys, which analysis.anchor leaves to the answers."
 )
 
 
@@ -243,7 +242,6 @@ def fit_analysis(
     )
     if spec.signed:
         left_out = (*left_out, _UNKEYED)
-        tables.pop("bias_by_item", None)
     else:
         each = result.built, result.drawn, result.posterior, tables["contrasts"]
         tables |= flip_tables(*each, level=level, seed=seed)

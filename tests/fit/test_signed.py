@@ -267,8 +267,9 @@ def test_lean_is_the_stance_on_a_new_statement_that_its_discrimination_keys(data
     spec = spec_of(PARTS, anchor=ANCHOR, **BINARY)
     sampler = SamplerConfig(chains=2, tune=200, draws=50)
     found = fit_analysis(spec, data, sampler, level=0.9, seed=1)
-    assert not {"bias_by_item", "d_study", "reliability", "flips"} & set(found.tables)
+    assert not {"d_study", "reliability", "flips"} & set(found.tables)
     assert any("scored by the statements' keys" in note for note in found.notes)
+    _bias_takes_the_sign_of_the_discrimination(found)
     rng = np.random.default_rng(5)
     normal = rng.normal(0, 1, (2, 200_000))
     for k in range(0, 50, 10):
@@ -283,3 +284,18 @@ def test_lean_is_the_stance_on_a_new_statement_that_its_discrimination_keys(data
             lean = float(draw["lean"].sel(dimension="economic")[m])
             assert lean == pytest.approx(stance.mean(), abs=0.008)
             assert np.sign(lean) == np.sign(theta)
+
+
+def _bias_takes_the_sign_of_the_discrimination(found):
+    """Draw by draw: agreeing with a statement is right where its discrimination is positive."""
+    draws = found.posterior
+    item = [i for i, dimension, *_ in ITEMS if dimension == "economic"]
+    slope, location = (draws[name].sel(item=item) for name in ("discrimination", "difficulty"))
+    agree = special.expit(slope * draws["theta"].sel(dimension="economic") - location)
+    expected = np.sign(slope) * (2 * agree - 1)
+    bias = draws["bias_item"].sel(item=item).transpose(*expected.dims)
+    np.testing.assert_allclose(bias, expected, atol=1e-12)
+    assert set(np.sign(slope[..., :6].to_numpy().ravel())) == {-1.0, 1.0}
+    table = found.tables["bias_by_item"].set_index(["model", "item"])
+    means = expected.mean(("chain", "draw")).to_series().reorder_levels(["model", "item"])
+    np.testing.assert_allclose(table["estimate"].loc[means.index], means, atol=1e-12)

@@ -1,5 +1,6 @@
 """How each model leans on each statement."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from polbayes.data.dataset import CELL_DIMS, STANCE, opened_responses, write_dataset
 from polbayes.report.asked import example_answers, example_masses, sampled_answers
-from polbayes.report.sections.issues import ESTIMATED, OBSERVED, leanings, slices_of
+from polbayes.report.sections.issues import ESTIMATED, OBSERVED, issues, leanings, slices_of
 
 
 @pytest.fixture
@@ -44,6 +45,25 @@ def test_estimates_come_first_and_prefixes_lead_to_their_answers(make_results: A
     assert list(slices)[:2] == [ESTIMATED, OBSERVED]
     assert prefixes == {"prefix: baseline": "baseline", "prefix: likert": "likert"}
     assert {"wording: original", "wording: opposite"} <= set(slices)
+
+
+def test_the_side_of_a_statement_is_what_its_discrimination_says(make_results: Any) -> None:
+    """Agreeing counts the other way where it is negative, and not where it may be either."""
+    keyed = make_results(["a", "b"], items=3, prefixes=2)
+    chances = {"toy-01": 0.0, "toy-02": 0.5, "toy-03": 0.75}
+    items = keyed.tables["items"].assign(
+        discrimination_p_positive=keyed.tables["items"]["item"].map(chances)
+    )
+    found = replace(keyed, tables={**keyed.tables, "items": items})
+    plain, sided = slices_of(keyed)[0], slices_of(found)[0]
+    assert set(plain) == set(sided)
+    assert sided[ESTIMATED].equals(plain[ESTIMATED])  # has the side of each draw
+    for name in set(plain) - {ESTIMATED}:
+        factor = plain[name]["item"].map({"toy-01": -1.0, "toy-02": 0.0, "toy-03": 0.5})
+        np.testing.assert_allclose(sided[name]["estimate"], plain[name]["estimate"] * factor)
+    reading = " ".join(map(str, issues(found).reading))  # type: ignore[union-attr]
+    assert "sign of its discrimination" in reading
+    assert "disagreeing with one of" not in reading
 
 
 def test_a_sample_of_answers_is_spread_over_models_and_items(make_results: Any) -> None:

@@ -42,8 +42,10 @@ from polbayes.fit.spec.spec import POSITIONS
 # Gauss-Hermite nodes and weights for effects by item on a logarithmic scale.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-# Number of nodes of the normal mixture for a t distribution, and for signed discriminations.
-_MIXED = 24
+# Shares of equal weight for the normal mixture of a t distribution, and standard normal quantiles
+# for signed discriminations, whose lean has a kink at 0 that Hermite's nodes miss.
+_SHARES = (np.arange(24) + 0.5) / 24
+_QUANTILES = ndtri(_SHARES)
 
 
 def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
@@ -168,10 +170,8 @@ class _Expected:
 
     def _discriminations(self, at: int, v: np.ndarray) -> list[tuple[np.ndarray, float]]:
         if self.built.spec.signed:
-            # The lean has a kink where the sign changes: quantiles in place of Hermite's nodes.
             middle, spread = self.sign[:, at], np.sqrt(v)
-            at_quantiles = ndtri((np.arange(_MIXED) + 0.5) / _MIXED)
-            return [(np.abs(middle + spread * z), 1.0 / _MIXED) for z in at_quantiles]
+            return [(np.abs(middle + spread * z), 1.0 / len(_QUANTILES)) for z in _QUANTILES]
         return [(np.exp(x), w) for x, w in _logarithmic(self.discrimination[:, at], v)]
 
     def _net(
@@ -188,8 +188,7 @@ class _Expected:
 def _divided(nu: np.ndarray) -> np.ndarray:
     """Return ``[node, draw]`` quantiles of the divisor of the variances of t distributions."""
     # The integrand is smooth and bounded: 24 nodes leave an error below 1e-3.
-    shares = (np.arange(_MIXED) + 0.5) / _MIXED
-    return np.asarray(np.maximum(gammaincinv(nu / 2, shares[:, None]) * 2 / nu, 1e-12))
+    return np.asarray(np.maximum(gammaincinv(nu / 2, _SHARES[:, None]) * 2 / nu, 1e-12))
 
 
 def _logarithmic(middle: np.ndarray, v: np.ndarray) -> list[tuple[np.ndarray, float]]:

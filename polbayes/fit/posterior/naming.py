@@ -36,7 +36,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     ``prefix_steer[model, prefix]``, ``difficulty`` and ``discrimination[item]``,
     ``wording[item, variant]``, ``wording_scale`` and ``prompt_scale[model]``,
     ``prefix_scale[model, prefix_effect]``; ``bias[model, dimension]``, ``bias_total[model]`` and
-    ``bias_item[model, item]`` on [-1, 1] (negative = left); if theta differs by instrument,
+    ``bias_item[model, item]`` on [-1, 1] (negative = left; by the sign of the discrimination in
+    each draw where that may be either); if theta differs by instrument,
     ``theta_instrument`` and ``bias_instrument[model, dimension, instrument]``;
     ``validity[model]``, the probability of a usable answer (of answer probabilities, that of all
     usable answers together);
@@ -74,6 +75,8 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     out |= _wordings(built, reader)
     out |= _scales(built, reader)
     out |= bias_measure(built, drawn)
+    if built.spec.signed:  # a statement's side is what its discrimination says
+        out["bias_item"] = out["bias_item"] * np.sign(out["discrimination"])
     out |= read_coefficients(built, drawn)
     out |= read_dif(built, drawn)
     out |= read_modes(built, drawn, reader.part)

@@ -12,6 +12,7 @@ from polbayes.report import show
 from polbayes.report.asked import first_wordings
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.charts.heat import MOST_VALUES, statement_chart
+from polbayes.report.figures.items import signed
 from polbayes.report.figures.statement_map import plot_statement_map
 from polbayes.report.numbers import number
 from polbayes.report.prose import listed, plural
@@ -43,13 +44,19 @@ def issues(results: Results) -> Section | None:
         csv=("bias_by_item", "issues") if fitted else ("issues",),
         chart=statement_chart(slices, about, drill=prefixes, poles=poles),
     )
+    sides = (
+        f"Agreeing with a statement of {high.noun} and disagreeing with one of {low.noun} count as "
+        f"{high.word}"
+    )
+    if _sides(results) is not None:
+        sides = (
+            "The side of a statement is the sign of its discrimination, as the answers tell it; "
+            "where that is uncertain, the colour is pale"
+        )
     reading = (
         "Each row is a statement, each column a model, and the colour is the side that the model "
-        f"takes: purple {low.word}, orange {high.word}, white neither. Agreeing with a statement "
-        "of "
-        f"{high.noun} and disagreeing with one of {low.noun} count as {high.word}; wordings of one "
-        "statement count "
-        "the same.",
+        f"takes: purple {low.word}, orange {high.word}, white neither. {sides}; wordings of one "
+        "statement count the same.",
         "This is about the very statements asked. What it says of other statements like these is "
         "the leaning above.",
         *(
@@ -68,7 +75,8 @@ def slices_of(results: Results) -> tuple[dict[str, pd.DataFrame], dict[str, str]
     data = results.responses
     if not {"stance", "keying", "dimension", "statement"} <= set(data.variables):
         return {}, {}
-    observed = leanings(data)
+    sides = _sides(results)
+    observed = _sided(leanings(data), sides)
     if observed.empty:
         return {}, {}
     out, prefixes = {OBSERVED: observed}, dict[str, str]()
@@ -82,12 +90,29 @@ def slices_of(results: Results) -> tuple[dict[str, pd.DataFrame], dict[str, str]
         # As many rows again for each level, at most.
         if len(observed) * len(np.unique(data[name].values.astype(str))) > left:
             continue
-        for level, rows in leanings(data, name).groupby(name, sort=False):
+        for level, rows in _sided(leanings(data, name), sides).groupby(name, sort=False):
             if str(level):
                 out[words.format(level)] = rows
                 prefixes |= {words.format(level): str(level)} if name == "prefix" else {}
         left = MOST_VALUES - sum(map(len, out.values()))
     return out, prefixes
+
+
+def _sides(results: Results) -> pd.Series | None:
+    """Return the expected sign of each item's discrimination, if it may be either."""
+    table = results.table("items")
+    if table is None or not signed(table):
+        return None
+    chance: pd.Series = table.set_index("item")["discrimination_p_positive"]
+    return 2 * chance - 1
+
+
+def _sided(table: pd.DataFrame, sides: pd.Series | None) -> pd.DataFrame:
+    """Count agreeing with an item by the side that the answers say it is on."""
+    if sides is None:
+        return table
+    rows = table[table["item"].isin(sides.index)]
+    return rows.assign(estimate=rows["estimate"] * rows["item"].map(sides))
 
 
 def leanings(data: xr.Dataset, *by: str) -> pd.DataFrame:
