@@ -221,6 +221,11 @@ def overall(table: pd.DataFrame | None) -> pd.DataFrame | None:
     return None if rows.empty else rows
 
 
+def estimated(table: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return a table, or None if it has no estimate."""
+    return None if table is None or table["estimate"].isna().all() else table
+
+
 def level_of(table: pd.DataFrame | None) -> float:
     """Return the coverage that a classical table states."""
     if table is None or "level" not in table or table["level"].dropna().empty:

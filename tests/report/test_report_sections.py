@@ -12,6 +12,7 @@ from polbayes.report.page import sections
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections import SECTIONS
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.prefixes import prefixes
 
 TABLE = pd.DataFrame(
     {
@@ -82,3 +83,19 @@ def test_two_orders_of_the_models_are_reconciled(make_results: Any) -> None:
         assert section is not None
         told = [text for text in section.reading if "the order by bias" in text]
         assert [text.startswith(said) for text in told] == ([True] if said else [])
+
+
+def test_without_statements_of_both_sides_there_is_no_bias_to_draw(make_results):
+    tables = dict(make_results().tables)
+    for name in ("bias", "bias_posterior", "bias_by_prefix"):
+        tables[name] = tables[name].assign(estimate=float("nan"))
+    section = bias(make_results(tables=tables))
+    (only,) = section.blocks
+    assert "statements of two sides" in only.text
+    folds = [getattr(block, "title", "") for block in prefixes(make_results()).blocks]
+    left = [getattr(b, "title", "") for b in prefixes(make_results(tables=tables)).blocks]
+    assert set(folds) - set(left) == {"The bias under each prefix"}
+    one = {**tables, "bias": make_results().tables["bias"]}
+    assert len(bias(make_results(tables=one)).blocks) > 1
+    del tables["prefix_effects"]
+    assert prefixes(make_results(tables=tables)) is None

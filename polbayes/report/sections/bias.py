@@ -10,8 +10,10 @@ from polbayes.report.blocks import (
     Block,
     Column,
     Fold,
+    Paragraph,
     Picture,
     Section,
+    estimated,
     folded_grid,
     grid,
     level_of,
@@ -28,12 +30,21 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
 
+_TITLE = "Bias on a scale from −1 to 1"
+_ONE_SIDE = (
+    "There is none: the measure compares the answers to statements of two sides, and no model has "
+    "usable answers to both."
+)
+
 
 def bias(results: Results) -> Section | None:
     """Show the bias on [-1, 1]: posterior and classical estimate side by side."""
-    posterior, classical = results.table("bias_posterior"), overall(results.table("bias"))
-    if posterior is None and classical is None:
+    tables = results.table("bias_posterior"), overall(results.table("bias"))
+    if all(table is None for table in tables):
         return None
+    posterior, classical = map(estimated, tables)
+    if posterior is None and classical is None:
+        return Section("bias", _TITLE, (), (Paragraph(_ONE_SIDE),))
     level, poles = level_of(classical), results.poles
     low, high = poles.negative, poles.positive
     reading = (
@@ -72,7 +83,7 @@ def bias(results: Results) -> Section | None:
     differences = results.table("bias_difference_by_instrument")
     if differences is not None:
         blocks.append(_between_instruments(differences, low))
-    return Section("bias", "Bias on a scale from −1 to 1", reading, tuple(blocks))
+    return Section("bias", _TITLE, reading, tuple(blocks))
 
 
 def _how(

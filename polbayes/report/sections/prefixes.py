@@ -9,6 +9,7 @@ from polbayes.report.blocks import (
     Paragraph,
     Picture,
     Section,
+    estimated,
     folded_grid,
     grid,
     level_of,
@@ -56,7 +57,7 @@ SHIFTS = {
 def prefixes(results: Results) -> Section | None:
     """Show the effect of each prefix on leaning and agreeing, and the bias under each."""
     effects = results.table("prefix_effects")
-    by_prefix = overall(results.table("bias_by_prefix"))
+    by_prefix = estimated(overall(results.table("bias_by_prefix")))
     if effects is None and by_prefix is None:
         return None
     reading = [
