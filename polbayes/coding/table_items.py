@@ -5,7 +5,14 @@ import re
 from polbayes.coding.table_rows import TableRows, one_each
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.dimensions import declared_dimensions
-from polbayes.instrument.questionnaires import DIRECTIONS, POLARITY, Instrument, Item, Variant
+from polbayes.instrument.questionnaires import (
+    DIRECTIONS,
+    POLARITY,
+    UNKNOWN,
+    Instrument,
+    Item,
+    Variant,
+)
 
 
 def items_of(rows: TableRows) -> Instrument:
@@ -34,11 +41,12 @@ def items_of(rows: TableRows) -> Instrument:
         dimension, direction = (about[key].get(item, "") for key in ("dimension", "direction"))
         if bool(dimension) != bool(direction):
             raise UserError(
-                f"{rows.name}: item '{item}' has a dimension or a direction alone; give both, "
-                "or none where it is not scored."
+                f"{rows.name}: item '{item}' has a dimension or a direction alone; give both "
+                f"(direction '{UNKNOWN}' where nobody keyed it), or none where it is not scored."
             )
         if direction:
-            check_known("direction", direction, known=DIRECTIONS, where=f"item '{item}'")
+            known = (*DIRECTIONS, UNKNOWN)
+            check_known("direction", direction, known=known, where=f"item '{item}'")
         made.append(
             Item(item, dimension, DIRECTIONS.get(direction, 0), rows.name, tuple(variants), {})
         )

@@ -11,6 +11,7 @@ import xarray as xr
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec, is_mixed, parse_mixed
 from polbayes.fit.spec.spec import Spec, parse_spec, without_errors, without_part
+from polbayes.instrument.questionnaires import agreeing_is_right
 
 if TYPE_CHECKING:
     from polbayes.config.schema import AnalysisConfig, FeatureConfig, PrecisionConfig, SamplerConfig
@@ -111,8 +112,15 @@ def check_analysis(spec: Spec | MixedSpec, design: xr.Dataset) -> None:
 
     check_coder(design, spec)
     spec = without_errors(spec)
-    if not bool((design["keying"] != 0).any()):
-        raise UserError("items: none of the items to ask is scored, so that nothing can be fitted.")
+    known = agreeing_is_right(design)
+    if not bool(((known if spec.signed else design)["keying"] != 0).any()):
+        why = "is scored, so that nothing can be fitted"
+        if bool((known["keying"] != 0).any()):
+            why = (
+                "has a known direction; name a model on the positive side of each dimension under "
+                "analysis.anchor, and the answers tell"
+            )
+        raise UserError(f"items: none of the items to ask {why}.")
     reduced(spec, gather_cells(design, spec))
 
 

@@ -93,8 +93,8 @@ def is_weight(value: Any) -> bool:
 
 
 def direction_of(word: str, dimension: Dimension, where: str) -> int:
-    """Return the side that agreeing expresses: -1 for the negative pole, 1 for the positive one."""
-    sides = {"left": -1, "right": 1, dimension.negative: -1, dimension.positive: 1}
+    """Return the side that agreeing expresses: -1 the negative pole, 1 the positive, 0 unknown."""
+    sides = {"left": -1, "right": 1, "unknown": 0, dimension.negative: -1, dimension.positive: 1}
     check_known("direction", word, known=sides, where=where)
     return sides[word]
 

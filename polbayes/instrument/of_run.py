@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
 from polbayes.data.dataset import opened_responses
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.questionnaires import Instrument, Item, Variant, load_instrument
+from polbayes.instrument.questionnaires import POLARITY, Instrument, Item, Variant, load_instrument
 
 
 def is_run(name: str) -> bool:
@@ -51,8 +50,9 @@ def _item(data: xr.Dataset, row: int) -> Item:
         text = str(one["statement"].sel(variant=variant).item())
         if text:
             kind = str(one["kind"].sel(variant=variant).item())
-            polarity = int(one["keying"].sel(variant=variant)) * direction or 1
-            wordings.append(Variant(str(variant), text, kind, int(np.sign(polarity))))
+            keying = int(one["keying"].sel(variant=variant))
+            polarity = keying * direction or POLARITY.get(kind, 1)
+            wordings.append(Variant(str(variant), text, kind, polarity))
     about = {name: str(one[name].item()) for name in ("section", "topic") if name in one.coords}
     weights = {}
     if "weight" in one.coords:

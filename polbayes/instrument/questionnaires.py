@@ -9,7 +9,8 @@ An instrument is one YAML file::
       - item: pc-01
         text: the original wording
         dimension: economic        # or cultural, or one of the file's own
-        direction: left            # what agreeing with `text` expresses: left, right or a pole
+        direction: left            # what agreeing with `text` expresses: left, right, a pole or
+                                   # unknown: an analysis with an anchor finds it in the answers
         source: where the item is from
         variants:                  # further wordings, by id
           negation: another wording, its kind read off its id
@@ -28,6 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 from polbayes.config.resources import find, read_yaml
 from polbayes.config.yaml_checks import check_keys, check_unique, identifier, label, mapping, text
 from polbayes.errors import UserError, check_known
@@ -44,6 +48,7 @@ from polbayes.instrument.folding import folded
 
 DIMENSIONS = tuple(one.dimension for one in ECONOMIC_AND_CULTURAL)
 DIRECTIONS = {"left": -1, "right": 1}
+UNKNOWN = "unknown"  # a direction
 POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
 # Ids that need no `kind` of their own; a number may follow, as in `opposite_2`.
 _KIND_OF_ID = {"reformulation": "paraphrase", **{kind: kind for kind in POLARITY}}
@@ -72,7 +77,8 @@ class Item:
 
     item: str  # unique within the instrument
     dimension: str  # one of the instrument's, or empty: not scored
-    # Of agreeing with the original: -1 the negative pole (left), +1 the positive, 0 not scored.
+    # Of agreeing with the original: -1 the negative pole (left), +1 the positive, 0 unknown, or not
+    # scored.
     direction: int
     source: str  # variable code or citation
     variants: tuple[Variant, ...]  # the original first
@@ -94,6 +100,22 @@ class Instrument:
     items: tuple[Item, ...]
     note: str = ""
     dimensions: tuple[Dimension, ...] = ECONOMIC_AND_CULTURAL
+
+
+def agreeing_is_right(data: xr.Dataset) -> xr.Dataset:
+    """Give statements of a dimension whose direction is unknown one: agreeing is positive.
+
+    For analyses that say by the sign of a discrimination whether it is.
+    """
+    unknown = (data["dimension"] != "") & (data["direction"] == 0)
+    if not unknown.any():
+        return data
+    kinds = data["kind"]
+    signs = np.vectorize(lambda kind: POLARITY.get(str(kind), 0), otypes=[np.int8])(kinds)
+    return data.assign_coords(
+        direction=xr.where(unknown, np.int8(1), data["direction"]),
+        keying=xr.where(unknown, kinds.copy(data=signs), data["keying"]).transpose(*kinds.dims),
+    )
 
 
 def load_instrument(name: str) -> Instrument:

@@ -210,6 +210,11 @@ def test_a_table_without_an_instrument_has_its_own_items(tmp_path):
     assert data["statement"].values.ravel().tolist() == ["Cut taxes.", "Free buses."]
     assert data["dimension"].values.tolist() == ["social", ""]
     assert data["keying"].values.ravel().tolist() == [1, 0]
+    pd.DataFrame(rows).assign(side=["unknown", ""]).to_csv(path, index=False)
+    data = of(**keyed)
+    assert data["dimension"].values.tolist() == ["social", ""]
+    assert data["keying"].values.ravel().tolist() == [0, 0]
+    pd.DataFrame(rows).to_csv(path, index=False)
     assert of()["direction"].values.tolist() == [0, 0]
     with pytest.raises(UserError, match="item 'a' has a dimension or a direction alone"):
         of(dimension="d")

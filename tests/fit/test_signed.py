@@ -6,7 +6,7 @@ from scipy import special
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.analysis import fit_analysis
+from polbayes.fit.analysis import check_analysis, fit_analysis
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
@@ -260,6 +260,23 @@ def test_a_constant_is_for_standard_deviations_of_effects(spec_of):
     for key in ("theta.dimension", "cutpoints"):
         with pytest.raises(UserError, match="standard deviations of effects only"):
             spec_of({"theta": "~ 0 + dimension"}, priors={key: "Constant(1)"})
+
+
+def test_statements_that_nobody_keyed_are_those_on_which_agreeing_is_right(data, spec_of):
+    """Only an anchor makes use of them; wordings of opposite meaning are turned by their kind."""
+    unkeyed = data.assign_coords(direction=0 * data["direction"], keying=0 * data["keying"])
+    spec = spec_of(PARTS, anchor=ANCHOR, **BINARY)
+    known, unknown = (gather_cells(d, spec) for d in (data, unkeyed))
+    assert set(known.frame["keying"]) == {-1, 1}
+    assert unknown.frame.astype(known.frame.dtypes).equals(known.frame)
+    np.testing.assert_array_equal(unknown.counts, known.counts)
+    check_analysis(spec, unkeyed)
+    plain = spec_of({"theta": "~ 0 + dimension + (0 + dimension | model)"})
+    with pytest.raises(UserError, match=r"known direction; name .* under analysis\.anchor"):
+        check_analysis(plain, unkeyed)
+    unscored = unkeyed.assign_coords(dimension=("item", np.full(len(ITEMS), "")))
+    with pytest.raises(UserError, match="none of the items to ask is scored"):
+        check_analysis(plain, unscored)
 
 
 def test_lean_is_the_stance_on_a_new_statement_that_its_discrimination_keys(data, spec_of):

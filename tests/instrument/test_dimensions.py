@@ -150,6 +150,9 @@ def test_what_cannot_be_meant(tmp_path, change, says):
 
 def test_a_direction_is_one_of_the_poles(tmp_path):
     content = copy.deepcopy(FOUR)
+    content["items"][2]["direction"] = "unknown"
+    item = load_instrument(written(tmp_path, content)).items[2]
+    assert (bool(item.dimension), item.direction) == (True, 0)
     content["items"][2]["direction"] = "markets"
     with pytest.raises(UserError, match=r"item 'c': unknown direction 'markets'; .*authority"):
         load_instrument(written(tmp_path, content))

@@ -61,6 +61,13 @@ def test_the_side_of_a_statement_is_what_its_discrimination_says(make_results: A
     for name in set(plain) - {ESTIMATED}:
         factor = plain[name]["item"].map({"toy-01": -1.0, "toy-02": 0.0, "toy-03": 0.5})
         np.testing.assert_allclose(sided[name]["estimate"], plain[name]["estimate"] * factor)
+    data = keyed.responses
+    unkeyed = data.assign_coords(direction=0 * data["direction"], keying=0 * data["keying"])
+    assert OBSERVED not in slices_of(replace(keyed, responses=unkeyed))[0]
+    table = slices_of(replace(found, responses=unkeyed))[0][OBSERVED]
+    side = plain[OBSERVED]["item"].map({"toy-01": -1.0, "toy-02": 1.0, "toy-03": 1.0})
+    factor = side * plain[OBSERVED]["item"].map({"toy-01": -1.0, "toy-02": 0.0, "toy-03": 0.5})
+    np.testing.assert_allclose(table["estimate"], plain[OBSERVED]["estimate"] * factor)
     reading = " ".join(map(str, issues(found).reading))  # type: ignore[union-attr]
     assert "sign of its discrimination" in reading
     assert "disagreeing with one of" not in reading

@@ -26,6 +26,7 @@ from polbayes.fit.spec.formula import described
 from polbayes.fit.spec.spec import Spec
 from polbayes.instrument.covariates import check_given
 from polbayes.instrument.dimensions import dimensions_of
+from polbayes.instrument.questionnaires import agreeing_is_right
 
 if TYPE_CHECKING:
     from polbayes.fit.mixed.spec import MixedSpec
@@ -150,6 +151,7 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     UserError
         If a variable is unknown, the response is not in the data, or nothing usable is left.
     """
+    data = agreeing_is_right(data) if spec.signed else data
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)

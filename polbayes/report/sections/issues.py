@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.out_of_core import by_model
+from polbayes.instrument.questionnaires import agreeing_is_right
 from polbayes.measures.sided import AGREE, DISAGREE, count_answers
 from polbayes.report import show
 from polbayes.report.asked import first_wordings
@@ -72,10 +73,12 @@ def issues(results: Results) -> Section | None:
 
 def slices_of(results: Results) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
     """Return tables ``model, item, estimate`` by what they are about, and the prefixes of some."""
+    sides = _sides(results)
     data = results.responses
     if not {"stance", "keying", "dimension", "statement"} <= set(data.variables):
         return {}, {}
-    sides = _sides(results)
+    if sides is not None:
+        data = agreeing_is_right(data)
     observed = _sided(leanings(data), sides)
     if observed.empty:
         return {}, {}

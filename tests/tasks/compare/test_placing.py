@@ -71,6 +71,19 @@ def test_the_items_of_a_run_are_an_instrument(folder):
         assert item.variants[0].polarity == 1
 
 
+def test_statements_that_nobody_keyed_stay_so(folder, tmp_path):
+    data = open_responses(folder / "parties")
+    kinds = np.full(data["kind"].shape, "opposite", dtype=object)
+    coords = {name: 0 * data[name] for name in ("direction", "keying")}
+    data.assign_coords(kind=(data["kind"].dims, kinds), **coords).to_netcdf(
+        tmp_path / "responses.nc"
+    )
+    found = instrument_of_run(tmp_path)
+    assert {item.direction for item in found.items} == {0}
+    assert {item.dimension for item in found.items} == {"economic"}
+    assert {wording.polarity for item in found.items for wording in item.variants} == {-1}
+
+
 def test_a_run_of_several_instruments_is_none(folder, tmp_path):
     data = open_responses(folder / "parties")
     names = ["one"] * (STATEMENTS - 1) + ["two"]
