@@ -12,6 +12,7 @@ from polbayes.report.page import sections
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections import SECTIONS
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
 
 TABLE = pd.DataFrame(
@@ -99,3 +100,27 @@ def test_without_statements_of_both_sides_there_is_no_bias_to_draw(make_results)
     assert len(bias(make_results(tables=one)).blocks) > 1
     del tables["prefix_effects"]
     assert prefixes(make_results(tables=tables)) is None
+
+
+def test_of_many_statements_those_that_tell_most_are_drawn(make_results):
+    few = make_results(items=2)
+    table = few.tables["items"]
+    many = pd.concat([table.iloc[[0]].assign(item=f"i{k}", discrimination=k) for k in range(90)])
+    section = items(make_results(tables={**few.tables, "items": many.reset_index(drop=True)}))
+    picture = section.blocks[0]
+    names = {t.get_text() for t in picture.figure.axes[0].get_yticklabels()}
+    assert names == {f"i{k}" for k in range(10, 90)}
+    assert "(the 80 of 90 with most discrimination)" in picture.caption
+    assert "with most" not in items(few).blocks[0].caption
+
+
+def test_discriminations_of_statements_that_nobody_keyed_are_read_without_keys(make_results):
+    few = make_results(items=2)
+    signed = few.tables["items"].assign(discrimination_p_positive=0.5)
+    keyed, unkeyed = (
+        items(make_results(tables={**few.tables, "items": table})).reading[0]
+        for table in (signed, signed.assign(direction=0))
+    )
+    assert "pointers" in keyed
+    assert "pointers" not in unkeyed
+    assert "agreeing is to the right where it is positive, and to the left" in unkeyed

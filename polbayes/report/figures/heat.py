@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 
 from polbayes.report.figures.style import FAINT, INK, Look, labels
 
@@ -34,31 +35,36 @@ def draw_heat(
     axes.imshow(
         np.ma.masked_invalid(array), cmap=palette, vmin=low, vmax=high, aspect="auto", zorder=2
     )
-    for (row, column), value in np.ndenumerate(array):
-        if not np.isfinite(value):
-            _hatch(axes, row, column)
-            continue
-        if write is None:
-            continue
-        shade = colours(float(np.clip((value - low) / (high - low), 0, 1)))
-        bold = strong is not None and bool(strong.iat[row, column])
-        axes.text(
-            column,
-            row,
-            write(value),
-            color=_contrast(shade),
-            fontsize=8,
-            fontweight="bold" if bold else "normal",
-            ha="center",
-            va="center",
-            zorder=4,
-        ).set_in_layout(False)
+    known = np.isfinite(array)
+    _hatch(axes, np.argwhere(~known))
+    if write is not None:
+        for row, column in np.argwhere(known):
+            value = array[row, column]
+            shade = colours(float(np.clip((value - low) / (high - low), 0, 1)))
+            bold = strong is not None and bool(strong.iat[row, column])
+            axes.text(
+                column,
+                row,
+                write(value),
+                color=_contrast(shade),
+                fontsize=8,
+                fontweight="bold" if bold else "normal",
+                ha="center",
+                va="center",
+                zorder=4,
+            ).set_in_layout(False)
     _name_cells(axes, values)
 
 
-def _hatch(axes: Axes, row: int, column: int) -> None:
+def _hatch(axes: Axes, cells: np.ndarray) -> None:
+    """Hatch ``[cell, (row, column)]``, all as one shape: thousands are slow to draw."""
+    if not len(cells):
+        return
     look: Look = {"facecolor": "#f3f3f3", "edgecolor": FAINT, "hatch": "///", "linewidth": 0}
-    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look, zorder=3))
+    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]])
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    outline = (cells[:, None, ::-1] + corners).reshape(-1, 2)
+    axes.add_patch(PathPatch(Path(outline, np.tile(codes, len(cells))), **look, zorder=3))
 
 
 def _contrast(shade: tuple[float, float, float, float]) -> str:

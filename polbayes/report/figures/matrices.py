@@ -19,6 +19,9 @@ from polbayes.report.figures.style import (
     labels,
 )
 
+# More cells than this, of forty models, have numbers that nobody can read, in the table alone.
+_MOST_WRITTEN = 1600
+
 
 def _plot_matrices(
     matrices: Mapping[str, pd.DataFrame],
@@ -40,7 +43,8 @@ def _plot_matrices(
     with drawing(each * across, down * (1.9 + CELL_HEIGHT * rows)) as figure:
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (dimension, matrix) in zip(grid.flat, matrices.items(), strict=True):
-            draw_heat(axes, matrix, palette=palette, limits=limits, write=write)
+            written = write if matrix.size <= _MOST_WRITTEN else None
+            draw_heat(axes, matrix, palette=palette, limits=limits, write=written)
             dress(axes, dimension)
     return figure
 

@@ -9,6 +9,8 @@ from polbayes.report.figures.items import plot_items, signed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
+_MOST_DRAWN = 80
+
 
 def items(results: Results) -> Section | None:
     """Show the location of each statement and how well it distinguishes models."""
@@ -30,24 +32,38 @@ def items(results: Results) -> Section | None:
         f"are {results.level:.0%} intervals.",
     )
     if signed(table):
+        sign = "the other way round than the statement is keyed where it is negative"
+        pointers = " The pointers ◀ and ▶ say which side agreeing is keyed on."
+        leans = f"leans {low.to}"
+        if "direction" in table and not table["direction"].astype(float).any():
+            sign = f"agreeing is {high.to} where it is positive, and {low.to} where negative"
+            pointers, leans = "", "is inclined to disagree"
         reading = (
             "The discrimination says how much a model's position matters for its answer to a "
-            "statement: not at all where it is 0, and the other way round than the statement is "
-            "keyed where it is negative. The difficulty (location) is what is taken off that: a "
-            f"model in the middle leans {low.to} on a statement with a positive one. The "
-            "pointers ◀ and ▶ say which side agreeing is keyed on. The lines are "
-            f"{results.level:.0%} intervals.",
+            f"statement: not at all where it is 0, and {sign}. The difficulty (location) is what "
+            f"is taken off that: a model in the middle {leans} on a statement with a positive "
+            f"one.{pointers} The lines are {results.level:.0%} intervals.",
         )
+    drawn, which = _most_telling(table)
     picture = Picture(
         name="items",
         caption=(
-            "Location and discrimination of the statements, sorted by location within each "
+            f"Location and discrimination of the statements{which}, sorted by location within each "
             "dimension. Long statements are shortened here; the table has them whole."
         ),
         alt="Forest plot of the statements by location; the numbers are in the table below.",
-        figure=plot_items(table, statements=statements, poles=results.poles),
+        figure=plot_items(drawn, statements=statements, poles=results.poles),
     )
     return Section("items", "The statements", reading, (picture, _numbers(table, results)))
+
+
+def _most_telling(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the statements to draw, and which of them these are."""
+    if len(table) <= _MOST_DRAWN:
+        return table, ""
+    by = "discrimination" if "discrimination" in table else "difficulty"
+    first = table[by].abs().sort_values(ascending=False, kind="stable").index[:_MOST_DRAWN]
+    return table.loc[first.sort_values()], f" (the {_MOST_DRAWN} of {len(table)} with most {by})"
 
 
 def _numbers(table: pd.DataFrame, results: Results) -> Fold:
