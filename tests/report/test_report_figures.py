@@ -25,7 +25,7 @@ from polbayes.report.figures.leaning_map import plot_leaning_map
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.figures.predictive import plot_predictive
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
-from polbayes.report.figures.style import neutral_style
+from polbayes.report.figures.style import item_label, neutral_style
 from polbayes.report.figures.validity import plot_validity
 
 NAN = float("nan")
@@ -420,3 +420,9 @@ def test_predicted_shares_have_a_panel_each_and_misses_are_crosses() -> None:
     assert "statement" in item.get_title(loc="left").lower()
     assert keying.get_ylabel() == "share agreeing, as observed"
     draws(figure)
+
+
+def test_an_item_named_by_its_text_is_labelled_once() -> None:
+    assert item_label("Tax the rich.", "Tax the rich.", width=56, lines=2) == "Tax the rich."
+    assert item_label("x", "Tax the rich.", width=56, lines=2) == "x: Tax the rich."
+    assert item_label("x", "", width=56, lines=2) == "x"

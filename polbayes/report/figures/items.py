@@ -109,9 +109,7 @@ def _marker(direction: object) -> str:
 
 def _name_items(axes: Axes, rows: pd.DataFrame, statements: Mapping[str, str]) -> None:
     names = [
-        style.wrapped(
-            f"{item}: {statements[item]}" if item in statements else item, width=56, lines=2
-        )
+        style.item_label(item, statements.get(item, ""), width=56, lines=2)
         for item in rows["item"].astype(str)
     ]
     axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from polbayes.report.figures.heat import draw_heat
-from polbayes.report.figures.style import LEFT_LOW, drawing, in_full, labels, wrapped
+from polbayes.report.figures.style import LEFT_LOW, drawing, in_full, item_label, labels
 from polbayes.report.numbers import number
 
 # More cells than this say their number on the page and in the table alone.
@@ -17,7 +17,7 @@ def plot_statement_map(leanings: pd.DataFrame, statements: pd.DataFrame) -> Figu
     values = values[list(dict.fromkeys(leanings["model"]))]
     means = values.mean(axis=1).sort_values(kind="stable")
     texts = {
-        row["item"]: wrapped(f"{row['item']}: {row['statement']}", width=60, lines=1)
+        row["item"]: item_label(row["item"], row["statement"], width=60, lines=1)
         for row in statements.to_dict(orient="records")
     }
     groups = {

@@ -142,6 +142,12 @@ def wrapped(text: str, *, width: int, lines: int) -> str:
     return _drawable("\n".join(parts))
 
 
+def item_label(item: str, statement: str, *, width: int, lines: int) -> str:
+    """Label an item by its id and statement, which may be the same, or unknown."""
+    known = statement and statement != item
+    return wrapped(f"{item}: {statement}" if known else item, width=width, lines=lines)
+
+
 def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
     """Label several names so that no two that differ look the same."""
     drawn: dict[str, str] = {}
