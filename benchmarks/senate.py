@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
+from arviz_stats.base.array import array_stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import NOT_ASKED, STATUS
 from polbayes.fit.fit import Fit, fit
-from polbayes.fit.sampling.diagnose import diagnose
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
@@ -29,17 +30,6 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 SCRIPTS = Path(__file__).parents[1] / "tests" / "fit" / "reference"
 DRAW = ("chain", "draw")
-PARTS = {
-    "theta": "~ (0 + dimension | model)",
-    "difficulty": "~ 1 + (1 | item)",
-    "discrimination": "~ (1 | item)",
-}
-PRIORS = {
-    "theta.sd": "Constant(1)",
-    "discrimination.sd": "Constant(8.5)",
-    "difficulty.sd": "Constant(8.5)",
-    "difficulty.common": "Normal(0, 8.5)",
-}
 
 
 def in_r(script: str, *arguments: object) -> float:
@@ -68,15 +58,8 @@ def coded(yea: pd.DataFrame) -> Any:
 
 def fitted(yea: pd.DataFrame, anchor: str, draws: int) -> Fit:
     """Fit the two-parameter model."""
-    spec = parse_spec(
-        AnalysisConfig(
-            family="bernoulli",
-            response="agree",
-            parts=PARTS,
-            anchor={"economic": anchor},
-            priors=PRIORS,
-        )
-    )
+    settings = yaml.safe_load((SCRIPTS / "ideal.yaml").read_text(encoding="utf-8"))
+    spec = parse_spec(AnalysisConfig(**settings, anchor={"economic": anchor}))
     sampler = SamplerConfig(chains=2, draws=draws)
     return fit(spec, gather_cells(coded(yea), spec), sampler, seed=1)
 
@@ -107,15 +90,16 @@ def main() -> None:
     ours = theta.mean(DRAW).to_series().reindex(yea.index)
     spread = theta.std(DRAW).to_series().reindex(yea.index)
     slope = (found.posterior["discrimination"] * unit).mean(DRAW).to_series()
-    about = diagnose(found.posterior, found.sample_stats).table.set_index("quantity")
-    positions = about[about.index.str.startswith("theta[")]
     print(f"{len(yea)} senators, {yea.shape[1]} votes, {int(yea.count().sum())} cast")
     print(f"correlation of positions    {np.corrcoef(ours, sign * theirs['mean'])[0, 1]:.4f}")
     rank = slope.corr(sign * slopes.reindex(slope.index), method="spearman")
     print(f"rank correlation of discriminations {rank:.4f}")
     print(f"ratio of standard deviations {(spread / theirs['sd']).median():.2f} (median)")
-    print(f"R-hat of positions {positions['r_hat'].max():.3f}", end=", ")
-    print(f"ESS {positions[['ess_bulk', 'ess_tail']].min().min():.0f}", end=", ")
+    draws = [theta.sel(model=name).transpose(*DRAW).to_numpy() for name in yea.index]
+    r_hat = max(float(array_stats.rhat(one, method="rank")) for one in draws)
+    bulk = min(float(array_stats.ess(one, method="bulk")) for one in draws)
+    tail = min(float(array_stats.ess(one, method="tail", prob=(0.05, 0.95))) for one in draws)
+    print(f"R-hat of positions {r_hat:.3f}, ESS {bulk:.0f} (bulk) and {tail:.0f} (tail)", end=", ")
     print(f"diverged {int(found.sample_stats['diverging'].sum())}")
     print(f"seconds: ours {took:.0f} (processor {work:.0f}), ideal {theirs_took:.0f}")
 

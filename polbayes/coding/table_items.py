@@ -4,15 +4,8 @@ import re
 
 from polbayes.coding.table_rows import TableRows, one_each
 from polbayes.errors import UserError, check_known
-from polbayes.instrument.dimensions import declared_dimensions
-from polbayes.instrument.questionnaires import (
-    DIRECTIONS,
-    POLARITY,
-    UNKNOWN,
-    Instrument,
-    Item,
-    Variant,
-)
+from polbayes.instrument.dimensions import UNKNOWN, declared_dimensions
+from polbayes.instrument.questionnaires import DIRECTIONS, POLARITY, Instrument, Item, Variant
 
 
 def items_of(rows: TableRows) -> Instrument:

@@ -45,6 +45,8 @@ class Dimension:
         return f"{self.label.lower()} {words[0]}", f"{self.label.lower()} {words[1]}"
 
 
+UNKNOWN = "unknown"  # a direction
+
 ECONOMIC_AND_CULTURAL = (Dimension("economic", "Economic"), Dimension("cultural", "Cultural"))
 # What tables have in place of a dimension.
 _TAKEN = ("total", "all")
@@ -94,7 +96,7 @@ def is_weight(value: Any) -> bool:
 
 def direction_of(word: str, dimension: Dimension, where: str) -> int:
     """Return the side that agreeing expresses: -1 the negative pole, 1 the positive, 0 unknown."""
-    sides = {"left": -1, "right": 1, "unknown": 0, dimension.negative: -1, dimension.positive: 1}
+    sides = {"left": -1, "right": 1, UNKNOWN: 0, dimension.negative: -1, dimension.positive: 1}
     check_known("direction", word, known=sides, where=where)
     return sides[word]
 

@@ -48,7 +48,6 @@ from polbayes.instrument.folding import folded
 
 DIMENSIONS = tuple(one.dimension for one in ECONOMIC_AND_CULTURAL)
 DIRECTIONS = {"left": -1, "right": 1}
-UNKNOWN = "unknown"  # a direction
 POLARITY = {"original": 1, "paraphrase": 1, "negation": -1, "opposite": -1}
 # Ids that need no `kind` of their own; a number may follow, as in `opposite_2`.
 _KIND_OF_ID = {"reformulation": "paraphrase", **{kind: kind for kind in POLARITY}}
@@ -110,12 +109,17 @@ def agreeing_is_right(data: xr.Dataset) -> xr.Dataset:
     unknown = (data["dimension"] != "") & (data["direction"] == 0)
     if not unknown.any():
         return data
-    kinds = data["kind"]
-    signs = np.vectorize(lambda kind: POLARITY.get(str(kind), 0), otypes=[np.int8])(kinds)
+    keying = xr.where(unknown, polarity_of(data["kind"]), data["keying"])
     return data.assign_coords(
         direction=xr.where(unknown, np.int8(1), data["direction"]),
-        keying=xr.where(unknown, kinds.copy(data=signs), data["keying"]).transpose(*kinds.dims),
+        keying=keying.transpose(*data["kind"].dims),
     )
+
+
+def polarity_of(kinds: xr.DataArray) -> xr.DataArray:
+    """Return what agreeing with wordings of these kinds means for their items; 0 if unknown."""
+    signs = [POLARITY.get(str(kind), 0) for kind in kinds.values.ravel()]
+    return kinds.copy(data=np.array(signs, dtype=np.int8).reshape(kinds.shape))
 
 
 def load_instrument(name: str) -> Instrument:

@@ -26,7 +26,7 @@ import xarray as xr
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import CELL_DIMS, MISSING
 from polbayes.errors import UserError, check_known
-from polbayes.instrument.questionnaires import POLARITY
+from polbayes.instrument.questionnaires import polarity_of
 from polbayes.measures.grouping import asked_cells, cluster_by, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL, Job, Measure
 from polbayes.measures.resampling import Bootstrap, mean_by_item
@@ -132,8 +132,8 @@ def _compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
     levels = four_levels(data, strong=strong)
     levels = levels.broadcast_like(data["status"]).transpose(*CELL_DIMS)
     level = levels.values
-    kind = data["kind"].transpose("item", "variant").values
-    is_original = kind == "original"
+    kinds = data["kind"].transpose("item", "variant")
+    is_original = kinds.values == "original"
     at = is_original.argmax(axis=1)
     asked = asked_cells(data)
     items = np.arange(len(at))
@@ -141,9 +141,7 @@ def _compare_wordings(data: xr.Dataset, *, strong: float = STRONG) -> Pairs:
     original_asked = (asked[:, items, at] & is_original.any(axis=1)[None, :, None, None])[
         :, :, None
     ]
-    is_reversed = np.array(
-        [POLARITY.get(str(k), 0) < 0 for k in kind.reshape(-1)], dtype=bool
-    ).reshape(kind.shape)[None, :, :, None, None]
+    is_reversed = (polarity_of(kinds).values < 0)[None, :, :, None, None]
     pair = asked & original_asked & ~is_original[None, :, :, None, None]
     usable = pair & (level != MISSING) & (original != MISSING)
     expected = np.where(is_reversed, 3 - original, original)

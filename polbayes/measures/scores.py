@@ -17,7 +17,7 @@ import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, MISSING, STANCE
 from polbayes.instrument.dimensions import dimensions_of
-from polbayes.instrument.questionnaires import POLARITY
+from polbayes.instrument.questionnaires import polarity_of
 from polbayes.measures.measure import INTERVAL, Job, Measure, Shown
 from polbayes.measures.resampling import Bootstrap, mean_by_item
 
@@ -65,7 +65,7 @@ def scores(
 
 def _positions(data: xr.Dataset) -> xr.DataArray:
     """Return every answer from -1 to 1, as if the original wording had been asked."""
-    polarity = xr.where(data["kind"].isin([k for k, sign in POLARITY.items() if sign < 0]), -1, 1)
+    polarity = xr.where(polarity_of(data["kind"]) < 0, -1, 1)
     if "r_plus" in data:
         return (2 * data["r_plus"] - 1) * polarity
     value = xr.full_like(data["status"], np.nan, dtype=float)

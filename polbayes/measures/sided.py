@@ -15,7 +15,7 @@ import xarray as xr
 from polbayes.data.dataset import STANCE
 from polbayes.errors import UserError
 from polbayes.instrument.poles import Poles, poles_in
-from polbayes.instrument.questionnaires import POLARITY
+from polbayes.instrument.questionnaires import polarity_of
 from polbayes.measures.grouping import Groups, asked_cells, group_cells, on_cells, sum_by_item
 from polbayes.measures.measure import INTERVAL
 from polbayes.measures.resampling import (
@@ -82,12 +82,8 @@ def polarity(data: xr.Dataset) -> xr.DataArray:
         return (data["keying"] * data["direction"]).transpose("item", "variant")
     if "kind" not in data.coords:
         raise UserError("the dataset has neither 'direction' nor 'kind'; polarity is not known.")
-    kinds = data["kind"].transpose("item", "variant")
-    signs = np.array([POLARITY.get(str(k), 0) for k in kinds.values.reshape(-1)], dtype=np.int8)
-    signs = np.where(
-        data["keying"].transpose("item", "variant") == 0, 0, signs.reshape(kinds.shape)
-    )
-    return kinds.copy(data=signs)
+    signs = polarity_of(data["kind"])
+    return signs.where(data["keying"] != 0, np.int8(0)).transpose("item", "variant")
 
 
 def count_answers(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from r_scripts import run_r as run_script
 from scipy import stats
 
@@ -24,6 +25,7 @@ pytestmark = [
 ]
 
 DRAW = ("chain", "draw")
+REFERENCE = Path(__file__).parent / "reference"
 MODELS = ("m1", "m2", "m3", "m4", "m5")
 ITEMS = tuple(
     (
@@ -38,7 +40,7 @@ ITEMS = tuple(
 
 
 def run_r(package: str, script: str, *paths: Path) -> None:
-    run_script(package, Path(__file__).parent / "reference" / script, *paths)
+    run_script(package, REFERENCE / script, *paths)
 
 
 @pytest.fixture(scope="module")
@@ -224,22 +226,8 @@ def as_in_ideal(coded, spec_of, yea, anchor, **sampler):
         models=tuple(yea.index),
         prefixes=("baseline",),
     )
-    spec = spec_of(
-        {
-            "theta": "~ (0 + dimension | model)",
-            "difficulty": "~ 1 + (1 | item)",
-            "discrimination": "~ (1 | item)",
-        },
-        family="bernoulli",
-        response="agree",
-        anchor={"economic": anchor},
-        priors={
-            "theta.sd": "Constant(1)",
-            "discrimination.sd": "Constant(8.5)",
-            "difficulty.sd": "Constant(8.5)",
-            "difficulty.common": "Normal(0, 8.5)",
-        },
-    )
+    settings = yaml.safe_load((REFERENCE / "ideal.yaml").read_text(encoding="utf-8"))
+    spec = spec_of(**settings, anchor={"economic": anchor})
     return posterior_of(spec, data, **sampler)
 
 

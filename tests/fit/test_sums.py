@@ -14,6 +14,7 @@ from polbayes.fit.density import crossed as crossing
 from polbayes.fit.density import kernel
 from polbayes.fit.density.crossed import crossed, evaluate
 from polbayes.fit.density.density import Density
+from polbayes.fit.density.kernel import ASKED, BELIEVED
 from polbayes.fit.density.model import build
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.posterior.arviz_groups import arviz_groups
@@ -156,7 +157,7 @@ def test_a_term_crossed_with_rows_is_as_a_loop_over_cells(data, spec_of, part, f
     kind, answers, at = likelihood_parts(built.layout, spec, cells)[0]
     found = crossed(built.layout, kind, answers, at, fewer=0)
     assert found is not None
-    assert found.believed == (part == "steer")
+    assert found.role == (BELIEVED if part == "steer" else ASKED)
     rng = np.random.default_rng(3)
     none = np.empty(0)
     for _ in range(3):

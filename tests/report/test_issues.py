@@ -68,7 +68,9 @@ def test_the_side_of_a_statement_is_what_its_discrimination_says(make_results: A
     side = plain[OBSERVED]["item"].map({"toy-01": -1.0, "toy-02": 1.0, "toy-03": 1.0})
     factor = side * plain[OBSERVED]["item"].map({"toy-01": -1.0, "toy-02": 0.0, "toy-03": 0.5})
     np.testing.assert_allclose(table["estimate"], plain[OBSERVED]["estimate"] * factor)
-    reading = " ".join(map(str, issues(found).reading))  # type: ignore[union-attr]
+    section = issues(found)
+    assert section is not None
+    reading = " ".join(map(str, section.reading))
     assert "sign of its discrimination" in reading
     assert "disagreeing with one of" not in reading
 

@@ -49,7 +49,8 @@ def issues(results: Results) -> Section | None:
         f"Agreeing with a statement of {high.noun} and disagreeing with one of {low.noun} count as "
         f"{high.word}"
     )
-    if _sides(results) is not None:
+    table = results.table("items")
+    if table is not None and signed(table):
         sides = (
             "The side of a statement is the sign of its discrimination, as the answers tell it; "
             "where that is uncertain, the colour is pale"

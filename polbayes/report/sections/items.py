@@ -61,7 +61,8 @@ def _most_telling(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the statements to draw, and which of them these are."""
     if len(table) <= _MOST_DRAWN:
         return table, ""
-    by = "discrimination" if "discrimination" in table else "difficulty"
+    estimated = "discrimination" in table and table["discrimination"].notna().any()
+    by = "discrimination" if estimated else "difficulty"
     first = table[by].abs().sort_values(ascending=False, kind="stable").index[:_MOST_DRAWN]
     return table.loc[first.sort_values()], f" (the {_MOST_DRAWN} of {len(table)} with most {by})"
 
