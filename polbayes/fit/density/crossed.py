@@ -69,8 +69,8 @@ def crossed(
     if kind not in (kinds.LOGIT_NORMAL, kinds.BINOMIAL) or len(at.weight) > 1 or spread:
         return None
     of_role = np.searchsorted(at.roles, np.arange(at.index.shape[1]), side="right") - 1
-    found = []
-    for term in np.flatnonzero(of_role <= BELIEVED):
+    found: list[tuple[int, int, np.ndarray]] = []
+    for term in np.flatnonzero(of_role <= BELIEVED).tolist():
         (block,) = (b for b in layout.blocks if b.start <= at.index[0, term] < b.stop)
         if block.group is not None and at.weight[0, term] == 1.0:
             rest = pd.DataFrame(np.delete(at.index, term, axis=1)).assign(keying=at.keying)
