@@ -28,11 +28,12 @@ from polbayes.errors import UserError
 from polbayes.fit.posterior.information import most_informative
 from polbayes.fit.spec.cells import Cells, gather_cells
 from polbayes.fit.spec.spec import Spec
+from polbayes.instrument.questionnaires import agreeing_is_right
 
 # The choices, one batch a line, in a run's folder.
 CHOICES = "adaptive.jsonl"
 
-# Of a model and dimension, at least this part of the questions has either key.
+# Of a model and dimension, at least this part of the questions has either key, if any has.
 _EITHER_KEY = 0.25
 
 
@@ -86,7 +87,8 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
         ``adaptive`` says how questions were chosen, why that ended, and where theta is by the last
         quick fit, as JSON.
     """
-    settings, questions = policy.settings, _questions(design)
+    keyed = agreeing_is_right(design) if policy.spec.signed else design
+    settings, questions = policy.settings, _questions(keyed)
     total, path = len(questions), folder / CHOICES
     own = json_digest(questions[list(CELL_DIMS)].astype(str).to_numpy().tolist())
     batches, widths = _recorded(path, own)
@@ -298,11 +300,15 @@ def _choose(
     left = left.sort_values("run_at").merge(frame, on=cell_keys, how="inner")
     if left.empty:
         return np.empty(0, dtype=int)
-    count = questions.iloc[taken].groupby(["model", "dimension", "keying"]).size().to_dict()
-    side = list(zip(left["model"], left["dimension"], left["keying"], strict=True))
+    by_side = ["model", "dimension", "keying"]
+    count = questions.iloc[taken].groupby(by_side).size().to_dict()
+    side = list(left[by_side].itertuples(index=False, name=None))
+    there = set(questions[by_side].itertuples(index=False, name=None))
 
     def allowed(k: int) -> bool:
         model, dimension, key = side[k]
+        if (model, dimension, -key) not in there:
+            return True
         own, other = count.get((model, dimension, key), 0), count.get((model, dimension, -key), 0)
         return (own + 1) * _EITHER_KEY <= (other + 1) * (1 - _EITHER_KEY)
 

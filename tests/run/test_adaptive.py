@@ -1,6 +1,7 @@
 """Adaptive probing asks little, goes on where it stopped, and never counts what it left out."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -163,6 +164,39 @@ def test_it_stops_when_theta_is_known_well_enough(asked, answers, tmp_path):
     about = json.loads(chosen.attrs["adaptive"])
     assert about["put"] == 24
     assert about["ended"] == "no interval of a theta is wider than 50"
+
+
+def test_statements_of_one_side_are_asked_about_as_well(asked, answers, tmp_path):
+    one = asked.isel(variant=slice(1))  # the originals, all of them right
+    parts = {name: PARTS[name] for name in ("theta", "difficulty")}
+    policy = policy_of(start=0.1, batch=0.2, budget=0.3)
+    policy = replace(policy, spec=parse_spec(AnalysisConfig(parts=parts)))
+    chosen = probe_adaptively(one, policy, respondent(answers[:, :, :1], []), tmp_path)
+    about = json.loads(chosen.attrs["adaptive"])
+    assert about["put"] == 36
+    assert about["ended"] == "the budget is spent"
+
+
+def test_statements_that_nobody_keyed_are_asked_about_under_an_anchor(asked, answers, tmp_path):
+    nobody = asked.assign_coords(
+        direction=xr.zeros_like(asked["direction"]), keying=xr.zeros_like(asked["keying"])
+    )
+    anchored = parse_spec(
+        AnalysisConfig(
+            parts={
+                "theta": "~ (0 + dimension | model)",
+                "difficulty": "~ 1 + (1 | item)",
+                "discrimination": "~ (1 | item)",
+            },
+            anchor={"economic": "right", "cultural": "right"},
+        )
+    )
+    policy = replace(policy_of(start=0.5, batch=0.2, budget=0.7), spec=anchored)
+    chosen = probe_adaptively(nobody, policy, respondent(answers, []), tmp_path)
+    about = json.loads(chosen.attrs["adaptive"])
+    assert about["put"] == 168
+    assert about["ended"] == "the budget is spent"
+    assert (chosen["keying"] == 0).all()
 
 
 def test_what_was_not_chosen_is_no_failure(done, answers):
