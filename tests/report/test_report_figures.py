@@ -9,6 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from polbayes.fit.posterior.verdicts import Verdict
+from polbayes.report.blocks import Picture
 from polbayes.report.figures.agreement import plot_agreement
 from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.compass import MOST_ACROSS, plot_compass
@@ -27,6 +29,7 @@ from polbayes.report.figures.predictive import plot_predictive
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.style import item_label, neutral_style
 from polbayes.report.figures.validity import plot_validity
+from polbayes.report.figures.verdicts import plot_verdicts
 
 NAN = float("nan")
 
@@ -293,6 +296,15 @@ def test_discriminations_of_either_sign_are_no_factors(items: pd.DataFrame) -> N
 
 def test_items_without_discrimination_have_one_column(items: pd.DataFrame) -> None:
     assert len(plot_items(items.assign(discrimination=NAN), statements={}).axes) == 2
+
+
+@pytest.mark.parametrize("name", ["left", "a name of thirty characters...", "n" * 80])
+def test_a_figure_of_one_panel_fits_a_telephone(name: str) -> None:
+    chances = {"left": 0.98, "equal": 0.02, "right": 0.0}
+    verdict = Verdict("left", -0.4, -0.6, -0.2, 0.1, chances)
+    table = estimates([(name, "economic", -0.4)], "model", "dimension")
+    for figure in (plot_verdicts([(name, "economic", verdict)]), plot_leaning_forest(table)):
+        assert Picture("one", "", "", figure).small
 
 
 def test_figures_grow_with_the_models() -> None:

@@ -19,7 +19,7 @@ def plot_settings(table: pd.DataFrame) -> Figure:
     decodings, coders, models = (_levels(rows, name) for name in ("decoding", "coder", "model"))
     across = min(len(models), _ACROSS)
     down = -(-len(models) // across)
-    width = style.WIDTH if across > 1 else 0.72 * style.WIDTH
+    width = style.WIDTH if across > 1 else style.NARROW
     height = down * (0.8 + (0.16 + 0.13 * len(coders)) * max(len(decodings), 2)) + 0.7
     with style.drawing(width, height) as figure:
         every = style.abreast(figure, len(models), across=across, sharey=True, sharex=True)

@@ -28,7 +28,7 @@ def plot_agreement(agreement: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
             0.13,
         ),
     )
-    with style.drawing(0.78 * style.WIDTH, 1.4 + 0.33 * max(len(models), 2)) as figure:
+    with style.drawing(style.NARROW, 1.4 + 0.33 * max(len(models), 2)) as figure:
         axes = figure.subplots()
         style.rule(axes, 0.5)
         for measure, name, colour, marker, shift in series:

@@ -39,7 +39,7 @@ def plot_beside(
     most = max(len(panel.rows) for panel in panels)
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
-    width = style.WIDTH if across > 1 else 0.78 * style.WIDTH
+    width = style.WIDTH if across > 1 else style.NARROW
     with style.drawing(width, 0.6 + down * (1.0 + 0.3 * max(most, 2))) as figure:
         every = style.abreast(figure, len(panels), across=across, sharex=True)
         for axes, panel in zip(every, panels, strict=True):

@@ -20,7 +20,7 @@ def plot_consistency(consistency: pd.DataFrame) -> Figure:
     """Draw the shares of answers that are as expected, models in the order of the table."""
     models = list(dict.fromkeys(consistency["model"].astype(str)))
     kinds = [kind for kind in PANELS if (consistency["kind"] == kind).any()]
-    width = style.WIDTH if len(kinds) > 1 else 0.72 * style.WIDTH
+    width = style.WIDTH if len(kinds) > 1 else style.NARROW
     with style.drawing(width, 1.6 + 0.36 * max(len(models), 2)) as figure:
         grid = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
         for axes, kind in zip(grid, kinds, strict=True):

@@ -13,7 +13,7 @@ NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
     """Draw precision against the number of questions, one line per way to ask more."""
-    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
+    with style.drawing(style.NARROW, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
         axes.set_xscale("log")
@@ -66,7 +66,7 @@ def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
 
 def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
     """Draw the probability of the right order of two models, one line per number of judges."""
-    with style.drawing(0.75 * style.WIDTH, 3.6) as figure:
+    with style.drawing(style.NARROW, 3.6) as figure:
         axes = figure.subplots()
         axes.axhline(
             float(designs["wanted"].iloc[0]), color=style.INK, linewidth=0.9, linestyle="--"

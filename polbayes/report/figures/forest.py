@@ -70,7 +70,7 @@ def _width(panels: Sequence[Panel], across: int) -> float:
         (len(text) for panel in panels for text in style.labels(panel.rows["model"].tolist())),
         default=0,
     )
-    return max(style.WIDTH if across > 1 else 0.72 * style.WIDTH, across * (3.0 + 0.075 * longest))
+    return max(style.WIDTH if across > 1 else style.NARROW, across * (3.0 + 0.075 * longest))
 
 
 def draw_rows(axes: Axes, panel: Panel) -> None:

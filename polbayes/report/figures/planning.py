@@ -22,7 +22,7 @@ def plot_plan(found: pd.DataFrame, wanted: PlanConfig) -> Figure:
     """
     measures = [name for name in _LABELS if getattr(wanted, name) is not None]
     x = "cost" if found["cost"].notna().all() else "questions"
-    with style.drawing(0.75 * style.WIDTH, 3.2 * len(measures)) as figure:
+    with style.drawing(style.NARROW, 3.2 * len(measures)) as figure:
         every = figure.subplots(len(measures), squeeze=False)[:, 0]
         for axes, name in zip(every, measures, strict=True):
             upwards = name in ("order", "power")

@@ -28,7 +28,7 @@ def plot_single_prompt(
     most = int(studies.groupby("dimension")["model"].nunique().max())
     across = min(len(dimensions), 2)
     down = -(-len(dimensions) // across)
-    width = style.WIDTH if across > 1 else 0.78 * style.WIDTH
+    width = style.WIDTH if across > 1 else style.NARROW
     with style.drawing(width, 0.6 + down * (1.0 + 0.38 * max(most, 2))) as figure:
         every = style.abreast(figure, len(dimensions), across=across, sharex=True)
         for axes, name in zip(every, dimensions, strict=True):

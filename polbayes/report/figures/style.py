@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
 from polbayes.instrument.poles import Poles
+from polbayes.report.blocks import SMALL
 from polbayes.report.visible import visible
 
 # Okabe and Ito's palette, distinguishable with every common colour blindness.
@@ -29,6 +30,7 @@ LEFT_LOW, LEFT_HIGH = "PuOr_r", "PuOr"
 DISAGREE_AGREE = "BrBG"
 CHANCE = "Blues"
 WIDTH = 9.2
+NARROW = SMALL  # of one panel
 _NAME_WIDTH = 34
 # Keywords of what is drawn.
 Look = dict[str, Any]
