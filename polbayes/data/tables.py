@@ -1,9 +1,9 @@
-"""Reading a table of answers from a user's file: CSV, TSV, Parquet or JSON lines."""
+"""Reading tables: of answers, from a user's CSV, TSV, Parquet or JSON lines; and polbayes' own."""
 
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,17 @@ def read_table(path: Path) -> "pd.DataFrame":
     blank = None if path.suffix.lower() in _SEPARATORS else ""
     values = {name: _texts(frame.pop(name), blank) for name in list(frame.columns)}
     return pd.DataFrame(values, dtype=object)
+
+
+def read_csv(path: Path, types: Mapping[str, type] | None = None) -> Any:
+    """Read a table that polbayes wrote, as a data frame; `types` are those of some columns.
+
+    "NA" and "null" may be names of models: only an empty field is missing.
+    """
+    import pandas as pd
+
+    # The type of a column is from the whole of it, and not from pieces that differ.
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types, low_memory=False)
 
 
 def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:

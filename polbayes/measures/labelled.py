@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from pandas.api.types import is_numeric_dtype
 
+from polbayes.data.tables import read_csv
 from polbayes.errors import UserError, unknown
 
 # Columns that identify a row, in any table of `polbayes.measures.measure_all`.
@@ -79,6 +80,4 @@ def load_measures(folder: str | Path) -> dict[str, xr.Dataset]:
     paths = sorted((Path(folder) / "measures").glob("*.csv"))
     if not paths:
         raise UserError(f"{folder}: has no measures; was the stage measure done?")
-    # "null" and "NA" may be names of models; only empty fields are missing.
-    tables = {p.stem: pd.read_csv(p, keep_default_na=False, na_values=[""]) for p in paths}
-    return {name: as_dataset(table) for name, table in tables.items()}
+    return {path.stem: as_dataset(read_csv(path)) for path in paths}

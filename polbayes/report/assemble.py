@@ -10,6 +10,7 @@ import xarray as xr
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.provenance import versions
+from polbayes.data.tables import read_csv
 from polbayes.errors import UserError
 from polbayes.instrument.poles import poles_in
 from polbayes.report.keying_errors import coder_warnings
@@ -66,7 +67,7 @@ def assemble(
         tables=measures
         | _with_coders(read_tables(folder / "estimates"), folder, stages["code"].get("key", ""))
         | _added("specs", folder / SPECS_TABLE, stages["code"].get("key", ""))
-        | {name: read_table(path) for name, path in study_inputs(folder, config).items()},
+        | {name: read_csv(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
         exclusions=[*fit["notes"], *notes, *mass_elsewhere(measures)],
@@ -138,22 +139,16 @@ def study_inputs(folder: Path, config: RunConfig) -> dict[str, Path]:
     }
 
 
-def read_table(path: Path, types: Mapping[str, type] | None = None) -> Any:
-    """Read a table of a run."""
-    # "null" and "NA" may be names of models; only empty fields are missing.
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types)
-
-
 def read_tables(folder: Path) -> dict[str, Any]:
     """Read all tables of a folder, by name."""
-    return {path.stem: read_table(path) for path in sorted(folder.glob("*.csv"))}
+    return {path.stem: read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 
 def _added(name: str, path: Path, coded: str) -> dict[str, Any]:
     """Read a task's table, unless that was of other answers than those there are now."""
     if not path.is_file():
         return {}
-    table = read_table(path, {"spec": str})
+    table = read_csv(path, {"spec": str})
     if "answers" not in table or set(table["answers"]) != {coded}:
         return {}
     return {name: table.drop(columns="answers")}

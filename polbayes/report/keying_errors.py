@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from polbayes.data.tables import read_csv
 from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.numbers import interval, number
 
@@ -20,7 +21,7 @@ def coder_warnings(
     path = folder / KEYING
     if not path.is_file():
         return []
-    table = pd.read_csv(path, keep_default_na=False, na_values=[""]).fillna({"note": ""})
+    table = read_csv(path).fillna({"note": ""})
     # All coders in order are those of the run only if they are the same ones.
     others = [name for name in dict.fromkeys(table["coder"]) if name != _ALL]
     names = [*coders, *([_ALL] if others == list(coders) else [])]

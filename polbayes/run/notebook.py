@@ -203,11 +203,11 @@ class Run:
         pandas.DataFrame
             One row an estimate, with ``estimate``, ``lower`` and ``upper``.
         """
-        from polbayes.report.assemble import read_table
+        from polbayes.data.tables import read_csv
 
         files = self._files
         check_known("table", name, known=files, where=str(self.folder))
-        table: pd.DataFrame = read_table(files[name])
+        table: pd.DataFrame = read_csv(files[name])
         return table
 
     @property

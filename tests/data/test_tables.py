@@ -13,7 +13,7 @@ from polbayes.cli import _main
 from polbayes.coding.importer import import_table
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import MISSING
-from polbayes.data.tables import read_table, text_of
+from polbayes.data.tables import read_csv, read_table, text_of
 from polbayes.errors import UserError
 from polbayes.instrument.questionnaires import load_instrument
 
@@ -225,3 +225,13 @@ def test_json_lines_are_read_by_column(tmp_path):
         [None, None, "v", None],
     ]
     assert found["a"][0] is found["a"][1]
+
+
+def test_a_column_of_a_long_table_has_one_type(tmp_path):
+    # pandas would read its first part as numbers, and the last as text.
+    decision = [None] * 300_000 + ["left", "null", "NA"]
+    table = pd.DataFrame({"estimate": 0.123456789, "decision": decision})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    found = read_csv(tmp_path / "a.csv")
+    assert found["decision"].isna().sum() == 300_000
+    assert found["decision"].iloc[-3:].tolist() == ["left", "null", "NA"]

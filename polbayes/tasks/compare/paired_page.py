@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from polbayes.config.tasks import Answer
+from polbayes.data.tables import read_csv
 from polbayes.fit.posterior.verdicts import OPEN
 from polbayes.report import show
-from polbayes.report.assemble import read_table
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Section, grid
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
@@ -187,7 +187,7 @@ def with_moves(answer: Answer, folder: Path) -> Answer:
     path = folder / "differences.csv"
     if not path.is_file() or Manifest(folder).stages["fit"].get("verdict") == "bad":
         return answer
-    rows = moves(read_table(path))
+    rows = moves(read_csv(path))
     said = [visible(f"{row['before']} to {row['after']}: {moved(row)}.") for row in rows]
     names = ("before", "after", "decision", "estimate", "lower", "upper", "rope", "level")
     facts = [{name: row[name] for name in names} for row in rows]

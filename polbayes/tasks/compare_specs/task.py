@@ -15,6 +15,7 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import write_text
 from polbayes.data.progress import say
+from polbayes.data.tables import read_csv
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.compare_specs import aligned, compare_specs, comparison_text
@@ -176,7 +177,7 @@ def _loos(one: Candidate, data: xr.Dataset, where: Path, folder: Path) -> "dict[
             _leave_out(one.spec, data, where / "posterior.nc", path)
     text = dict.fromkeys(("model", "item", "variant", "prefix", "observed", "part"), str)
     try:
-        cells: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=text)
+        cells = read_csv(path, text)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({error}); fit this spec again.") from error
     return {loo.part: loo for loo in from_table(cells)}

@@ -7,6 +7,7 @@ import pandas as pd
 from polbayes.config.schema import RunConfig
 from polbayes.data.files import write_text
 from polbayes.data.spreadsheets import restored
+from polbayes.data.tables import read_csv
 from polbayes.errors import UserError, check_known
 
 # Rows of a table that is written without being named.
@@ -38,7 +39,7 @@ def write_latex(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     written = []
     for name in tables if wanted is None else wanted:
         try:
-            table = pd.read_csv(tables[name], keep_default_na=False, na_values=[""])
+            table = read_csv(tables[name])
         except pd.errors.EmptyDataError:
             continue
         if wanted is None and len(table) > _LONGEST:

@@ -13,6 +13,7 @@ import yaml
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.progress import say
+from polbayes.data.tables import read_csv
 from polbayes.errors import UserError
 from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.density.layout import lay_out
@@ -31,7 +32,6 @@ from polbayes.fit.spec.priors import Prior, flatten
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import Spec, parse_spec
 from polbayes.fit.spec.terms import bind
-from polbayes.report.assemble import read_table
 from polbayes.run.manifest import Manifest, read_config
 from polbayes.run.plan import plan
 from polbayes.run.run import keys_of
@@ -121,7 +121,7 @@ def _of_pilot(folder: Path) -> Basis:
     path = folder / "estimates" / "d_study.csv"
     own = read_config(folder / ".hydra" / "config.yaml")
     own.run_dir = str(folder)
-    table = read_table(path) if path.is_file() else pd.DataFrame()
+    table = read_csv(path) if path.is_file() else pd.DataFrame()
     if table.empty or "se_theta" not in table:
         raise UserError(
             f"run_dir: {folder} has no D-study of positions, which needs two models or more and an "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polbayes.config.schema import ApiConfig, PlanConfig, RunConfig
+from polbayes.data.tables import read_csv
 from polbayes.probing.costs import estimate
-from polbayes.report.assemble import read_table
 from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import Price
@@ -36,7 +36,7 @@ def _usage(basis: Basis) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = table.assign(answers=table["questions"]).to_dict("records")
         return rows
     path = basis.folder / "usage.csv"
-    return read_table(path).to_dict("records") if path.is_file() else []
+    return read_csv(path).to_dict("records") if path.is_file() else []
 
 
 def _price(own: RunConfig, wanted: PlanConfig, row: Mapping[str, Any]) -> Price:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from polbayes.config.tasks import Answer
+from polbayes.data.tables import read_csv
 from polbayes.report import show
-from polbayes.report.assemble import read_table
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.forest import Panel, ascending, plot_forest
 from polbayes.report.figures.style import COLOUR, INK, SERIES, in_full, sides
@@ -330,7 +330,7 @@ def answer_of_pairs(folder: Path, page: Path) -> Answer:
     table = folder / "estimates" / "favour.csv"
     said, facts = [], []
     if table.is_file() and stages["fit"].get("verdict") != "bad":
-        favour = read_table(table)
+        favour = read_csv(table)
         rows = favour[(favour["measure"] == "favour") & (favour["dimension"] == _ALL)]
         for row in ascending(rows).to_dict(orient="records"):
             said.append(f"{visible(row['model'])}: {standing(row, row['level'])}")
