@@ -28,6 +28,8 @@ from polbayes.report.sections.validity import by_outcome
 
 _MOSTLY_USABLE = 0.9
 _RELIABLE = 0.8
+# Of more models than twice this, so many are drawn at either end.
+_ENDS = 30
 _CAN_IT = {
     "good": "Yes, as far as the sampler goes: its draws passed all checks.",
     "caution": "With caution: the draws of the sampler passed most checks, but not all.",
@@ -65,18 +67,28 @@ def lines(results: Results) -> list[str]:
 
 
 def _picture(known: list[Row], level: float, poles: Poles) -> Picture:
+    shown = [row for on in dict.fromkeys(row[1] for row in known) for row in _outer(known, on)]
+    which = "each model"
+    if len(shown) < len(known):
+        which = f"the {_ENDS} models at either end (the table has all)"
     told = "; ".join(
         f"{model}, {poles.on(on).label or on}: {at_centre(v.decision, poles.on(on))}"
         for model, on, v in known[:30]
     )
     return Picture(
         name="verdicts",
-        caption=f"The lean of each model with {level:.0%} intervals, {poles.scale}. "
+        caption=f"The lean of {which} with {level:.0%} intervals, {poles.scale}. "
         "The band is the centre in practice; the verdict is beside it.",
         alt=f"Forest plot of the leans. {told}.",
-        figure=plot_verdicts(known, poles),
+        figure=plot_verdicts(shown, poles),
         csv=("contrasts",),
     )
+
+
+def _outer(known: list[Row], dimension: str) -> list[Row]:
+    """Return the models to draw on a dimension: of too many, those at its ends."""
+    rows = sorted((row for row in known if row[1] == dimension), key=lambda row: row[2].estimate)
+    return rows if len(rows) <= 2 * _ENDS else [*rows[:_ENDS], *rows[-_ENDS:]]
 
 
 def _found(results: Results) -> list[Row]:

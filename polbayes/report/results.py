@@ -33,6 +33,11 @@ _SAMPLED: Mapping[str, tuple[str, ...]] = {
     "contrasts": ("measure", "dimension", "against", "model_a", "model_b", *_INTERVAL, "decision"),
     "prefix_contrasts": ("model", "prefix", *_INTERVAL, "p_inside", "decision"),
     "correlation": ("first", "second", "of", "n_models", *_INTERVAL),
+    "over_time": ("who", "time", "model", "dimension", *_INTERVAL),
+    "changes": (
+        *("who", "dimension", "span", "before", "after", *_INTERVAL, "p_left"),
+        *("rope", "p_left_of_rope", "p_inside", "p_right_of_rope", "decision"),
+    ),
     "reference_scale": ("model", "dimension", "reference", *_INTERVAL),
     "nearest": ("model", "reference", "p_nearest", *_INTERVAL, "agreement", "n_items"),
     "dif": ("item", "by", "group", "against", *_INTERVAL, "p_differs", "direction", "size"),

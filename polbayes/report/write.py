@@ -1,6 +1,7 @@
 """The report as files: page, figures and tables, written atomically."""
 
 import io
+import math
 import os
 import shutil
 import tempfile
@@ -28,7 +29,7 @@ NOT_TO_BE_USED = "not to be used: failed diagnostics"
 _PIXELS_PER_INCH = 160
 # The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
 _LARGEST_SVG = 150_000
-_WIDEST_PIXELS = 2000
+_WIDEST_PIXELS, _MOST_PIXELS = 2000, 8_000_000
 _COLOURS = 64
 
 
@@ -156,7 +157,8 @@ def _save(figure: "Figure", path: Path) -> tuple[bytes, list["Bbox"]]:
         path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
         if len(svg.getvalue()) <= _LARGEST_SVG:
             return svg.getvalue(), panels_abreast(figure)
-        dots = _WIDEST_PIXELS / max(figure.get_size_inches())
+        width, height = figure.get_size_inches()
+        dots = min(_WIDEST_PIXELS / width, math.sqrt(_MOST_PIXELS / (width * height)))
         return _in_few_colours(png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots)), []
 
 

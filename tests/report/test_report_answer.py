@@ -158,3 +158,18 @@ def test_many_models_are_counted(make_results: Any) -> None:
     )
     assert rests_on(made).endswith("of 60 models.")
     assert leanings([]) == []
+
+
+def test_of_very_many_models_those_at_either_end_are_drawn(make_results: Any) -> None:
+    made = make_results([f"model-{k}" for k in range(70)])
+    table = made.tables["contrasts"].assign(estimate=lambda t: -np.arange(len(t)) / len(t))
+    (picture,) = [
+        b
+        for b in answer(make_results(tables={**made.tables, "contrasts": table}))
+        if isinstance(b, Picture)
+    ]
+    names = [label.get_text() for label in picture.figure.axes[0].get_yticklabels()]
+    assert len(names) == 60
+    rows = table[table["against"] == "centre"].sort_values("estimate")["model_a"].tolist()
+    assert names == [*rows[:30], *rows[-30:]]
+    assert "30 models at either end (the table has all)" in picture.caption

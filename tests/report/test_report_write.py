@@ -16,6 +16,8 @@ import polbayes.report
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.report import Results, write_report
+from polbayes.report.figures.forests import plot_leaning_forest
+from polbayes.report.write import _save
 
 EVIL = "<script>alert(1)</script>"
 EVIL_NAMES = [f"m{EVIL}", '"><img src=x onerror=alert(2)>', "$x_{1}$ & 'y'\x1b[31m\u202e"]
@@ -447,6 +449,16 @@ def test_a_large_figure_is_embedded_as_png(
     (image,) = Page(path).having("img")
     assert str(image["src"]).startswith("data:image/png;base64,iVBORw0KGgo")
     assert (path.parent / "figures" / "issues.svg").is_file()
+
+
+def test_a_tall_figure_stays_as_wide_as_others(tmp_path: Path) -> None:
+    table = pd.DataFrame({"model": [f"m{k}" for k in range(200)], "dimension": "economic"})
+    figure = plot_leaning_forest(table.assign(estimate=0.1, lower=0.0, upper=0.2))
+    png, _ = _save(figure, tmp_path / "forest")
+    assert png.startswith(b"\x89PNG")  # the SVG would be too large
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    assert height > 4 * width
+    assert width > 700  # pixels of the screen, on which it is 704 wide at most
 
 
 def test_results_are_checked(make_results: Any) -> None:

@@ -16,6 +16,7 @@ from polbayes.fit.posterior.intervals import flat, summary, tails
 from polbayes.fit.posterior.measurement_design import measurement_design
 from polbayes.fit.posterior.modes import mode_tables
 from polbayes.fit.posterior.neighbours import neighbours
+from polbayes.fit.posterior.over_time import over_time_tables
 from polbayes.fit.posterior.populations import population_tables
 from polbayes.fit.posterior.reference import reference_tables
 from polbayes.fit.posterior.shares import variance_shares
@@ -57,6 +58,7 @@ def derived_quantities(
         tables |= reference_tables(shown, cells, known, level=level)
     if len(pairs := neighbours(shown, level=level, reference=known)):
         tables["neighbours"] = pairs
+    tables |= over_time_tables(shown, spec, cells, level=level, rope=rope)
     if spec.populations:
         many = population_models(cells, spec.populations)
         held = spec.held_decisiveness
