@@ -1,6 +1,6 @@
 """The answer on the first screen: who leans where, how certain that is, and whether to use it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from polbayes.report.sections.validity import by_outcome
 _MOSTLY_USABLE = 0.9
 _RELIABLE = 0.8
 # Of more models than twice this, so many are drawn at either end.
-_ENDS = 30
+_ENDS = 50
 _CAN_IT = {
     "good": "Yes, as far as the sampler goes: its draws passed all checks.",
     "caution": "With caution: the draws of the sampler passed most checks, but not all.",
@@ -50,7 +50,7 @@ def answer(results: Results) -> tuple[Block, ...]:
     blocks: list[Block] = [Paragraph(text) for text in leanings(found, results.dimensions)]
     known = [row for row in found if row[2].decision]
     if known:
-        blocks.append(_picture(known, results.level, results.poles))
+        blocks.append(_picture(known, results))
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
         each = Bullets(tuple(_standings(found, results.level, results.dimensions)))
@@ -66,11 +66,14 @@ def lines(results: Results) -> list[str]:
     return [*said, f"Can it be used? {_sampled(results)}"] if said else []
 
 
-def _picture(known: list[Row], level: float, poles: Poles) -> Picture:
-    shown = [row for on in dict.fromkeys(row[1] for row in known) for row in _outer(known, on)]
+def _picture(known: list[Row], results: Results) -> Picture:
+    poles, level, placed = results.poles, results.level, results.table("reference_scale")
+    of = set() if placed is None else set(placed.loc[placed["reference"].astype(bool), "model"])
+    shown = [row for on in dict.fromkeys(row[1] for row in known) for row in _drawn(known, on, of)]
     which = "each model"
     if len(shown) < len(known):
-        which = f"the {_ENDS} models at either end (the table has all)"
+        but = ", and of all that are not of the reference," if of else ""
+        which = f"the models at either end{but} (the table has the others)"
     told = "; ".join(
         f"{model}, {poles.on(on).label or on}: {at_centre(v.decision, poles.on(on))}"
         for model, on, v in known[:30]
@@ -85,10 +88,20 @@ def _picture(known: list[Row], level: float, poles: Poles) -> Picture:
     )
 
 
-def _outer(known: list[Row], dimension: str) -> list[Row]:
-    """Return the models to draw on a dimension: of too many, those at its ends."""
+def _drawn(known: list[Row], dimension: str, reference: Collection[str]) -> list[Row]:
+    """Return the models to draw on a dimension: of too many, those at its ends.
+
+    If there is a reference, such as parties, the models that are not of it are drawn in any case.
+    """
     rows = sorted((row for row in known if row[1] == dimension), key=lambda row: row[2].estimate)
-    return rows if len(rows) <= 2 * _ENDS else [*rows[:_ENDS], *rows[-_ENDS:]]
+    asked = {row[0] for row in rows if reference and row[0] not in reference}
+    kept = asked if len(asked) <= _ENDS else set()
+    others = [row[0] for row in rows if row[0] not in kept]
+    half = max(_ENDS - len(kept) // 2, 0)
+    if len(others) > 2 * half:
+        kept = kept | {*others[:half], *others[len(others) - half :]}
+        rows = [row for row in rows if row[0] in kept]
+    return rows
 
 
 def _found(results: Results) -> list[Row]:

@@ -160,16 +160,45 @@ def test_many_models_are_counted(make_results: Any) -> None:
     assert leanings([]) == []
 
 
-def test_of_very_many_models_those_at_either_end_are_drawn(make_results: Any) -> None:
-    made = make_results([f"model-{k}" for k in range(70)])
-    table = made.tables["contrasts"].assign(estimate=lambda t: -np.arange(len(t)) / len(t))
-    (picture,) = [
-        b
-        for b in answer(make_results(tables={**made.tables, "contrasts": table}))
-        if isinstance(b, Picture)
-    ]
-    names = [label.get_text() for label in picture.figure.axes[0].get_yticklabels()]
-    assert len(names) == 60
-    rows = table[table["against"] == "centre"].sort_values("estimate")["model_a"].tolist()
-    assert names == [*rows[:30], *rows[-30:]]
-    assert "30 models at either end (the table has all)" in picture.caption
+@pytest.fixture
+def drawn(make_results: Any) -> Any:
+    """The names in the figure of 120 models from left to right, some of them a reference."""
+
+    def made(reference: list[str]) -> tuple[list[str], str]:
+        names = [f"model-{k:03}" for k in range(120)]
+        plain = make_results(names)
+        table = contrasts_of(names)
+        tables = {**plain.tables, "contrasts": table}
+        if reference:
+            known = {name: name in reference for name in names}
+            place = pd.DataFrame({"model": names, "dimension": "economic"})
+            place = place.assign(estimate=0.0, lower=0.0, upper=0.0)
+            tables["reference_scale"] = place.assign(reference=place["model"].map(known))
+        blocks = answer(make_results(names, tables=tables))
+        (picture,) = [b for b in blocks if isinstance(b, Picture)]
+        labels = picture.figure.axes[0].get_yticklabels()
+        return [label.get_text() for label in labels], picture.caption
+
+    return made
+
+
+def contrasts_of(names: list[str]) -> pd.DataFrame:
+    about = {"measure": "lean", "dimension": "economic", "against": "centre", "model_b": None}
+    chances = {"p_left": 0.9, "p_left_of_rope": 0.5, "p_inside": 0.5, "p_right_of_rope": 0.0}
+    table = pd.DataFrame({"model_a": names, "estimate": np.linspace(-0.9, 0.9, len(names))})
+    table = table.assign(**about, **chances, sd=0.1, rope=0.1, decision="open", level=0.9)
+    return table.assign(lower=table["estimate"] - 0.1, upper=table["estimate"] + 0.1)
+
+
+def test_of_very_many_models_those_at_either_end_are_drawn(drawn: Any) -> None:
+    names, caption = drawn([])
+    assert names == [f"model-{k:03}" for k in (*range(50), *range(70, 120))]
+    assert "the models at either end (the table has the others)" in caption
+
+
+def test_models_beside_a_large_reference_are_drawn_in_any_case(drawn: Any) -> None:
+    asked = ["model-060", "model-061"]
+    names, caption = drawn([f"model-{k:03}" for k in range(120) if k not in (60, 61)])
+    assert names == [f"model-{k:03}" for k in (*range(49), 60, 61, *range(71, 120))]
+    assert set(asked) < set(names)
+    assert "and of all that are not of the reference" in caption
