@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from arviz_stats.base.array import array_stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import NOT_ASKED, STATUS
 from polbayes.fit.fit import Fit, fit
+from polbayes.fit.sampling.diagnose import convergence_table
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
@@ -95,11 +95,10 @@ def main() -> None:
     rank = slope.corr(sign * slopes.reindex(slope.index), method="spearman")
     print(f"rank correlation of discriminations {rank:.4f}")
     print(f"ratio of standard deviations {(spread / theirs['sd']).median():.2f} (median)")
-    draws = [theta.sel(model=name).transpose(*DRAW).to_numpy() for name in yea.index]
-    r_hat = max(float(array_stats.rhat(one, method="rank")) for one in draws)
-    bulk = min(float(array_stats.ess(one, method="bulk")) for one in draws)
-    tail = min(float(array_stats.ess(one, method="tail", prob=(0.05, 0.95))) for one in draws)
-    print(f"R-hat of positions {r_hat:.3f}, ESS {bulk:.0f} (bulk) and {tail:.0f} (tail)", end=", ")
+    about = convergence_table(theta.to_dataset(name="theta"), ("theta",))
+    bulk, tail = about["ess_bulk"].min(), about["ess_tail"].min()
+    print(f"R-hat of positions {about['r_hat'].max():.3f}", end=", ")
+    print(f"ESS {bulk:.0f} (bulk) and {tail:.0f} (tail)", end=", ")
     print(f"diverged {int(found.sample_stats['diverging'].sum())}")
     print(f"seconds: ours {took:.0f} (processor {work:.0f}), ideal {theirs_took:.0f}")
 

@@ -107,15 +107,14 @@ def check_analysis(spec: Spec | MixedSpec, design: xr.Dataset) -> None:
 
         checked_strata(design, spec, answered=False)
         return
-    from polbayes.fit.spec.cells import check_coder, gather_cells
+    from polbayes.fit.spec.cells import check_coder, gather_cells, keyed
     from polbayes.fit.spec.reduction import reduced
 
     check_coder(design, spec)
     spec = without_errors(spec)
-    known = agreeing_is_right(design)
-    if not bool(((known if spec.signed else design)["keying"] != 0).any()):
+    if not bool((keyed(design, spec)["keying"] != 0).any()):
         why = "is scored, so that nothing can be fitted"
-        if bool((known["keying"] != 0).any()):
+        if bool((agreeing_is_right(design)["keying"] != 0).any()):
             why = (
                 "has a known direction; name a model on the positive side of each dimension under "
                 "analysis.anchor, and the answers tell"

@@ -26,9 +26,8 @@ from polbayes.data.progress import say
 from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError
 from polbayes.fit.posterior.information import most_informative
-from polbayes.fit.spec.cells import Cells, gather_cells
+from polbayes.fit.spec.cells import Cells, gather_cells, keyed
 from polbayes.fit.spec.spec import Spec
-from polbayes.instrument.questionnaires import agreeing_is_right
 
 # The choices, one batch a line, in a run's folder.
 CHOICES = "adaptive.jsonl"
@@ -87,8 +86,7 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
         ``adaptive`` says how questions were chosen, why that ended, and where theta is by the last
         quick fit, as JSON.
     """
-    keyed = agreeing_is_right(design) if policy.spec.signed else design
-    settings, questions = policy.settings, _questions(keyed)
+    settings, questions = policy.settings, _questions(keyed(design, policy.spec))
     total, path = len(questions), folder / CHOICES
     own = json_digest(questions[list(CELL_DIMS)].astype(str).to_numpy().tolist())
     batches, widths = _recorded(path, own)

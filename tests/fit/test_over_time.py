@@ -9,25 +9,17 @@ import xarray as xr
 
 from polbayes.fit.posterior.over_time import over_time_tables, snapshots
 from polbayes.fit.spec.cells import gather_cells
+from tests.fit.test_walk import PARTS, SIGNED, dated
 
 # In another order than that of the times; c was asked once.
 SNAPSHOTS = (("b", 2009), ("a", 2013), ("a", 2002), ("b", 2005), ("c", 2013), ("a", 2009))
 MODELS = tuple(f"{party}{year}" for party, year in SNAPSHOTS)
-PARTS = {
-    "theta": "~ (1 | rw(party:year))",
-    "difficulty": "~ 1 + (1 | item)",
-    "discrimination": "~ (1 | item)",
-}
-SIGNED = {"family": "bernoulli", "response": "agree", "anchor": {"economic": "a2002"}}
 LEAN = {"a2002": -0.5, "a2009": -0.5, "a2013": 0.4, "b2005": 0.3, "b2009": 0.28, "c2013": 0.0}
 
 
 @pytest.fixture
-def dated(coded):
-    items = tuple((f"e{k}", "economic", "right", ("original",)) for k in range(4))
-    data = coded(1, items=items, models=MODELS, prefixes=("baseline",))
-    party, year = zip(*SNAPSHOTS, strict=True)
-    return data.assign_coords(party=("model", np.array(party, object)), year=("model", list(year)))
+def data(coded):
+    return dated(coded, models=MODELS, snapshots=SNAPSHOTS)
 
 
 @pytest.fixture
@@ -43,9 +35,9 @@ def posterior():
     )
 
 
-def test_snapshots_are_in_the_order_of_times(dated, spec_of):
+def test_snapshots_are_in_the_order_of_times(data, spec_of):
     spec = spec_of(PARTS, **SIGNED)
-    found = snapshots(spec, gather_cells(dated, spec))
+    found = snapshots(spec, gather_cells(data, spec))
     assert list(found.itertuples(index=False, name=None)) == [
         ("a", "2002", "a2002"),
         ("a", "2009", "a2009"),
@@ -56,9 +48,9 @@ def test_snapshots_are_in_the_order_of_times(dated, spec_of):
     ]
 
 
-def test_positions_and_changes_are_those_of_the_posterior(dated, spec_of, posterior):
+def test_positions_and_changes_are_those_of_the_posterior(data, spec_of, posterior):
     spec = spec_of(PARTS, **SIGNED)
-    tables = over_time_tables(posterior, spec, gather_cells(dated, spec), level=0.9, rope=0.1)
+    tables = over_time_tables(posterior, spec, gather_cells(data, spec), level=0.9, rope=0.1)
     places = tables["over_time"].set_index(["who", "time"])["estimate"]
     assert places["a", "2013"] == pytest.approx(1.2, abs=0.01)
     assert len(places) == 6
@@ -75,14 +67,14 @@ def test_positions_and_changes_are_those_of_the_posterior(dated, spec_of, poster
     np.testing.assert_allclose(rows["upper"] - rows["estimate"], 0.0465, atol=0.008)
 
 
-def test_there_are_none_without_a_random_walk(dated, spec_of, posterior):
+def test_there_are_none_without_a_random_walk(data, spec_of, posterior):
     spec = spec_of({**PARTS, "theta": "~ (0 + dimension | model)"}, **SIGNED)
-    cells = gather_cells(dated, spec)
+    cells = gather_cells(data, spec)
     assert over_time_tables(posterior, spec, cells, level=0.9, rope=0.1) == {}
 
 
-def test_there_are_none_of_models_that_are_asked_at_several_times(dated, spec_of, posterior):
+def test_there_are_none_of_models_that_are_asked_at_several_times(data, spec_of, posterior):
     spec = spec_of(PARTS, **SIGNED)
-    cells = gather_cells(dated, spec)
+    cells = gather_cells(data, spec)
     twice = replace(cells, frame=pd.concat([cells.frame, cells.frame.assign(year=2020)]))
     assert over_time_tables(posterior, spec, twice, level=0.9, rope=0.1) == {}

@@ -58,7 +58,7 @@ def over_time_tables(
                 about = {"who": who, "dimension": str(dimension), "span": span}
                 about |= {"before": before, "after": after}
                 rows.append(about | summary_of(moved, level=level, rope=rope))
-    tables = {"over_time": places.reset_index(drop=True)}
+    tables = {"over_time": places}
     if rows:
         tables["changes"] = pd.DataFrame(rows)
     return tables

@@ -136,6 +136,11 @@ class Cells:
         return 1.0 / size.to_numpy(dtype=float)
 
 
+def keyed(data: xr.Dataset, spec: Spec) -> xr.Dataset:
+    """Return data with the keys that a spec takes, where a statement has none of its own."""
+    return agreeing_is_right(data) if spec.signed else data
+
+
 def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     """Gather the cells of a coded dataset for a spec.
 
@@ -151,7 +156,7 @@ def gather_cells(data: xr.Dataset, spec: Spec) -> Cells:
     UserError
         If a variable is unknown, the response is not in the data, or nothing usable is left.
     """
-    data = agreeing_is_right(data) if spec.signed else data
+    data = keyed(data, spec)
     coder = check_coder(data, spec)
     data = data if coder is None else readings(data, coder)
     frame = cell_frame(data, spec)

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from polbayes.fit.posterior.over_time import NEXT, WHOLE
-from polbayes.fit.posterior.verdicts import LEFT, RIGHT, in_words, verdict_of
+from polbayes.fit.posterior.verdicts import EQUAL, LEFT, RIGHT, in_words, verdict_of
 from polbayes.report import show
 from polbayes.report.blocks import Block, Bullets, Column, Paragraph, Picture, Section, folded_grid
 from polbayes.report.figures.over_time import plot_over_time
@@ -92,7 +92,7 @@ def _said(changes: pd.DataFrame, results: Results) -> list[Block]:
         blocks.append(Bullets((*entries, *tail)))
     counts = steps["decision"].value_counts()
     told = counts.get(LEFT, 0) + counts.get(RIGHT, 0)
-    equal = counts.get("equal", 0)
+    equal = counts.get(EQUAL, 0)
     text = (
         f"Of {len(steps)} changes from one time to the next, {told} "
         f"{'counts' if told == 1 else 'count'}, {equal} {'is' if equal == 1 else 'are'} none in "
