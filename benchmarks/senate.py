@@ -60,7 +60,7 @@ def fitted(yea: pd.DataFrame, anchor: str, draws: int) -> Fit:
     """Fit the two-parameter model."""
     settings = yaml.safe_load((SCRIPTS / "ideal.yaml").read_text(encoding="utf-8"))
     spec = parse_spec(AnalysisConfig(**settings, anchor={"economic": anchor}))
-    sampler = SamplerConfig(chains=2, draws=draws)
+    sampler = SamplerConfig(chains=2, tune=300, draws=draws)
     return fit(spec, gather_cells(coded(yea), spec), sampler, seed=1)
 
 

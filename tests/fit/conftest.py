@@ -7,6 +7,8 @@ import pytest
 
 from polbayes.config.schema import AnalysisConfig
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.fit.density import kernel
+from polbayes.fit.density.crossed import evaluate
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.fit.spec.terms import bind
@@ -89,6 +91,19 @@ def build_bound(parts: Mapping[str, str], data, **settings: object):
     return spec, cells, bind(spec, cells)
 
 
+def assert_scored_alike(found, built, kind, answers, at, sizes):
+    """Compare rows (`crossed`) with a loop over cells, at random effects of some sizes."""
+    rng, none = np.random.default_rng(3), np.empty(0)
+    for size in sizes:
+        effects = rng.normal(0, size, built.layout.size)
+        one, slopes = evaluate(effects, *found.arrays)
+        other, expected, _, _ = kernel.evaluate(
+            effects, none, none, kind, answers, *at.arrays.values()
+        )
+        assert one == pytest.approx(other, rel=1e-11)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
+
+
 @pytest.fixture(scope="session")
 def coded() -> Callable:
     return build_coded
@@ -107,3 +122,8 @@ def bound() -> Callable:
 @pytest.fixture(scope="session")
 def full_parts() -> dict[str, str]:
     return dict(FULL)
+
+
+@pytest.fixture(scope="session")
+def scored_alike() -> Callable:
+    return assert_scored_alike

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from polbayes.fit.density import kernel
-from polbayes.fit.density.crossed import crossed, evaluate
+from polbayes.fit.density.crossed import crossed
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import ASKED, BELIEVED, DISCRIMINATED
 from polbayes.fit.density.model import build
@@ -54,7 +53,9 @@ def data(coded):
         (STEERED, {}, BELIEVED),
     ],
 )
-def test_yes_or_no_answers_are_as_in_a_loop_over_cells(data, bound, parts, settings, role):
+def test_yes_or_no_answers_are_as_in_a_loop_over_cells(
+    data, bound, scored_alike, parts, settings, role
+):
     spec, cells, terms = bound(parts, data, **BINARY, **settings)
     built = build(spec, cells, terms)
     kind, answers, at = likelihood_parts(built.layout, spec, cells)[0]
@@ -62,15 +63,8 @@ def test_yes_or_no_answers_are_as_in_a_loop_over_cells(data, bound, parts, setti
     assert found is not None
     assert found.role == role
     assert found.n.sum() == answers.sum()
-    rng, none = np.random.default_rng(3), np.empty(0)
-    for size in (0.5, 0.5, 30.0):  # the last with probabilities that are nearly 0 or 1
-        effects = rng.normal(0, size, built.layout.size)
-        one, slopes = evaluate(effects, *found.arrays)
-        other, expected, _, _ = kernel.evaluate(
-            effects, none, none, kind, answers, *at.arrays.values()
-        )
-        assert one == pytest.approx(other, rel=1e-11)
-        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
+    # The last with probabilities that are nearly 0 or 1.
+    scored_alike(found, built, kind, answers, at, sizes=(0.5, 0.5, 30.0))
 
 
 def test_the_density_goes_row_by_row_where_there_are_few(data, bound):

@@ -11,8 +11,7 @@ import xarray as xr
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.density import crossed as crossing
-from polbayes.fit.density import kernel
-from polbayes.fit.density.crossed import crossed, evaluate
+from polbayes.fit.density.crossed import crossed
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import ASKED, BELIEVED
 from polbayes.fit.density.model import build
@@ -147,7 +146,9 @@ def test_density_and_gradient_are_those_of_single_answers(both, monkeypatch):
         ("wording", "~ (1 | model:item:variant)"),
     ],
 )
-def test_a_term_crossed_with_rows_is_as_a_loop_over_cells(data, spec_of, part, formula):
+def test_a_term_crossed_with_rows_is_as_a_loop_over_cells(
+    data, spec_of, scored_alike, part, formula
+):
     parts = {name: text for name, text in SHIPPED.items() if name != "wording"}
     spec = spec_of({**parts, part: formula}, **NUMBERS)
     cells = gather_cells(data, spec)
@@ -158,16 +159,7 @@ def test_a_term_crossed_with_rows_is_as_a_loop_over_cells(data, spec_of, part, f
     found = crossed(built.layout, kind, answers, at, fewer=0)
     assert found is not None
     assert found.role == (BELIEVED if part == "steer" else ASKED)
-    rng = np.random.default_rng(3)
-    none = np.empty(0)
-    for _ in range(3):
-        effects = rng.normal(0, 0.5, built.layout.size)
-        one, slopes = evaluate(effects, *found.arrays)
-        other, expected, _, _ = kernel.evaluate(
-            effects, none, none, kind, answers, *at.arrays.values()
-        )
-        assert one == pytest.approx(other, rel=1e-11)
-        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
+    scored_alike(found, built, kind, answers, at, sizes=(0.5, 0.5, 0.5))
     x = short.start(1)
     assert short(x)[0] == pytest.approx(by_cell(x)[0], rel=1e-11)
 

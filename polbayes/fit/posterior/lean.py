@@ -34,7 +34,7 @@ from polbayes.fit.density import kernel
 from polbayes.fit.density.layout import Block, Gathering, entries
 from polbayes.fit.density.model import Built
 from polbayes.fit.posterior.measurement_design import ANEW
-from polbayes.fit.posterior.pointwise import draws_of
+from polbayes.fit.posterior.pointwise import draws_of, of_each
 from polbayes.fit.spec.cells import levels
 from polbayes.fit.spec.dif import DIF
 from polbayes.fit.spec.spec import POSITIONS
@@ -60,8 +60,8 @@ def lean(built: Built, drawn: xr.Dataset) -> tuple[np.ndarray, pd.DataFrame]:
     draws = draws_of(drawn)
     expected = _Expected(built, draws, group, len(table))
     total = np.zeros((len(draws.effects), len(places)))
-    for at, to in enumerate(place):
-        total[:, to] += expected.of(at)
+    for to, found in zip(place, of_each(expected.of, range(len(table))), strict=True):
+        total[:, to] += found
     return total / np.bincount(place), places
 
 

@@ -124,7 +124,8 @@ def weigh(cells: Cells, single: Weights | None = None) -> Weights:
     `single` are the weights of their answers one by one where these were summed up, if known.
     """
     frame = cells.frame
-    labels = {d: [x for x in cells.order[d] if x in set(frame[d])] for d in ("model", "dimension")}
+    occurring = {d: set(frame[d].unique()) for d in ("model", "dimension")}
+    labels = {d: [x for x in cells.order[d] if x in here] for d, here in occurring.items()}
     model, dimension = (
         frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy(dtype=int) for d in labels
     )

@@ -171,7 +171,7 @@ class _Reader:
 
 def _present(cells: Cells, dim: str) -> list[str]:
     """Return the labels of a dimension that occur, in the order of the dataset, or sorted."""
-    occurring = set(cells.frame[dim])
+    occurring = set(cells.frame[dim].unique())
     return [label for label in cells.order.get(dim, sorted(occurring)) if label in occurring]
 
 

@@ -64,10 +64,10 @@ class Draws:
     tails: np.ndarray  # [draw, tail] degrees of freedom of t distributions, if any
 
 
-def of_each(function: Callable[[int], _T], draws: Sequence[int]) -> list[_T]:
-    """Call a function of the number of each draw, on all processors."""
+def of_each(function: Callable[[int], _T], numbers: Sequence[int]) -> list[_T]:
+    """Call a function of the number of each draw, or of each group, on all processors."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(function, draws))
+        return list(threads.map(function, numbers))
 
 
 def draws_of(drawn: xr.Dataset) -> Draws:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polbayes.instrument.poles import POLITICAL, Poles
@@ -29,7 +28,10 @@ def plot_over_time(table: pd.DataFrame, who: Sequence[str], poles: Poles = POLIT
             rows = table[table["who"] == name]
             for k, dimension in enumerate(dimensions):
                 own = rows[rows["dimension"] == dimension].set_index("time").reindex(times)
-                _draw(axes, own, dimension, (k - (len(dimensions) - 1) / 2) * 0.16)
+                at = np.arange(len(times)) + (k - (len(dimensions) - 1) / 2) * 0.16
+                colour = style.COLOUR.get(dimension, style.INK)
+                marker = style.MARKER.get(dimension, "o")
+                style.line_with_intervals(axes, at, own, colour=colour, marker=marker)
             axes.axhline(0.0, color=style.FAINT, linewidth=0.9, zorder=1)
             axes.set_title(style.label(name))
             style.faint_grid(axes, "y")
@@ -47,14 +49,3 @@ def plot_over_time(table: pd.DataFrame, who: Sequence[str], poles: Poles = POLIT
             place = {"loc": "outside upper left", "ncols": len(dimensions)}
             figure.legend(handles, headings, **place, frameon=False)
     return figure
-
-
-def _draw(axes: Axes, rows: pd.DataFrame, dimension: str, shift: float) -> None:
-    """Draw one dimension; times without an answer are skipped by the line."""
-    at = np.arange(len(rows)) + shift
-    colour, marker = style.COLOUR.get(dimension, style.INK), style.MARKER.get(dimension, "o")
-    low, mean, high = (rows[name].to_numpy(dtype=float) for name in ("lower", "estimate", "upper"))
-    known = np.isfinite(mean)
-    axes.plot(at[known], mean[known], color=colour, linewidth=1.1, marker=None, zorder=2)
-    axes.vlines(at[known], low[known], high[known], color=colour, linewidth=1.8, alpha=0.75)
-    style.marks(axes, at, mean, colour=colour, marker=marker, markersize=5)

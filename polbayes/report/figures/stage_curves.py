@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polbayes.report.figures import style
@@ -24,7 +23,13 @@ def plot_stage_curves(
         for axes, (title, table) in zip(every, panels.items(), strict=True):
             for k, model in enumerate(models):
                 rows = table[table["model"] == model].set_index("stage").reindex(stages)
-                _draw(axes, rows, k, len(models), [s in joined for s in stages])
+                # Offset, so that intervals can be told apart.
+                shift = (k - (len(models) - 1) / 2) * min(0.09, 0.6 / len(models))
+                at, through = np.arange(len(stages)) + shift, np.isin(stages, joined)
+                look = style.series_look(k)
+                style.line_with_intervals(axes, at, rows, joined=through, **look)
+            if (table["lower"] < 0).any():
+                axes.axhline(0.0, color=style.FAINT, linewidth=0.9, zorder=1)
             axes.set_title(title)
             style.faint_grid(axes, "y")
             axes.set_axisbelow(True)
@@ -35,16 +40,3 @@ def plot_stage_curves(
         place = {"loc": "outside upper left", "ncols": min(len(models), 5)}
         figure.legend(handles, style.labels(models), **place, frameon=False)
     return figure
-
-
-def _draw(axes: Axes, rows: pd.DataFrame, k: int, n: int, joined: Sequence[bool]) -> None:
-    """Draw one model, offset from the others so that intervals can be distinguished."""
-    at = np.arange(len(rows)) + (k - (n - 1) / 2) * min(0.09, 0.6 / n)
-    colour, marker = style.SERIES[k % len(style.SERIES)], style.MARKERS[k % len(style.MARKERS)]
-    low, mean, high = (rows[name].to_numpy(dtype=float) for name in ("lower", "estimate", "upper"))
-    axes.vlines(at, low, high, color=colour, linewidth=1.6, alpha=0.75, zorder=2)
-    style.marks(axes, at, mean, colour=colour, marker=marker, markersize=5)
-    there = np.array(joined, dtype=bool)
-    axes.plot(at[there], mean[there], color=colour, linewidth=1.1, marker=None, zorder=2)
-    if np.nanmin(low, initial=0.0) < 0:
-        axes.axhline(0.0, color=style.FAINT, linewidth=0.9, zorder=1)

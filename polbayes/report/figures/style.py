@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -96,6 +97,26 @@ def marks(axes: Axes, x: Any, y: Any, *, colour: str, hollow: bool = False, **ho
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     face = "white" if hollow else colour
     axes.plot(x, y, linestyle="none", color=colour, markerfacecolor=face, **{"zorder": 3, **how})
+
+
+def line_with_intervals(
+    axes: Axes,
+    at: np.ndarray,
+    rows: pd.DataFrame,
+    *,
+    colour: str,
+    marker: str,
+    joined: np.ndarray | None = None,
+) -> None:
+    """Draw ``lower, estimate, upper`` at places, with a line through those that are `joined`.
+
+    By default the line goes through all places with an estimate.
+    """
+    low, mean, high = (rows[name].to_numpy(dtype=float) for name in ("lower", "estimate", "upper"))
+    joined = np.isfinite(mean) if joined is None else joined
+    axes.vlines(at, low, high, color=colour, linewidth=1.7, alpha=0.75, zorder=2)
+    axes.plot(at[joined], mean[joined], color=colour, linewidth=1.1, marker=None, zorder=2)
+    marks(axes, at, mean, colour=colour, marker=marker, markersize=5)
 
 
 def series_look(k: int) -> Look:

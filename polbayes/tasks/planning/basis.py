@@ -82,11 +82,9 @@ class Basis:
         if self.kind == ASSUMPTIONS:
             return _base(self.data)
         frame = self.population.built.cells.frame
-        asked = {
-            name: [label for label in self.data[name].values if label in set(frame[name])]
-            for name in ("model", "item", "prefix")
-        }
-        return _base(self.data.sel(asked))
+        facets = ("model", "item", "prefix")
+        asked = {name: self.data[name].isin(frame[name].unique()) for name in facets}
+        return _base(self.data.isel(asked))
 
     @cached_property
     def _known(self) -> tuple[Spec, Population, Scores]:
