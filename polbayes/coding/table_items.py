@@ -7,6 +7,9 @@ from polbayes.errors import UserError, check_known
 from polbayes.instrument.dimensions import UNKNOWN, declared_dimensions
 from polbayes.instrument.questionnaires import DIRECTIONS, POLARITY, Instrument, Item, Variant
 
+# The id of an instrument that is made of a table.
+OF_TABLE = "table"
+
 
 def items_of(rows: TableRows) -> Instrument:
     """Make an instrument of the items and wordings in a table.
@@ -45,4 +48,4 @@ def items_of(rows: TableRows) -> Instrument:
         )
     names = dict.fromkeys(item.dimension for item in made if item.dimension)
     dimensions = declared_dimensions(names or None, f"{rows.name}: dimension")
-    return Instrument("table", rows.name, rows.name, tuple(made), dimensions=dimensions)
+    return Instrument(OF_TABLE, rows.name, rows.name, tuple(made), dimensions=dimensions)

@@ -1,10 +1,12 @@
 """The answer on the first screen: who leans where, how certain that is, and whether to use it."""
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from polbayes.coding.table_items import OF_TABLE
 from polbayes.fit.posterior.verdicts import (
     EQUAL,
     LEFT,
@@ -166,11 +168,9 @@ def rests_on(results: Results) -> str:
     items = max(counts["items"], 1)
     wordings = counts["wordings"] / items
     each = f"{number(wordings, 0 if wordings == round(wordings) else 1)} wordings each"
-    source = (
-        list(dict.fromkeys(map(str, np.ravel(data["instrument"]))))
-        if "instrument" in data.coords
-        else []
-    )
+    known = np.ravel(data["instrument"]) if "instrument" in data.coords else []
+    file = Path(str(data.attrs.get("imported_from", OF_TABLE))).name
+    source = [file if name == OF_TABLE else name for name in dict.fromkeys(map(str, known))]
     parts = [
         plural(items, "statement") + (f" of {listed(source)}" if source else ""),
         "one wording each" if wordings <= 1 else each,
@@ -269,8 +269,12 @@ def _of_answers(results: Results) -> Iterator[str]:
             if names:
                 yield f"Many answers could not be used of {listed(names)}."
             elif len(usable):
-                least = share(usable["share_usable"].min())
-                yield f"At least {least} of each model's answers could be used."
+                least = usable["share_usable"].min()
+                yield (
+                    "All answers could be used."
+                    if least == 1
+                    else f"At least {share(least)} of each model's answers could be used."
+                )
     if coders_of(results.responses) and results.table("confusion") is None:
         yield (
             "Errors in reading the answers are in no interval; task=validate_coder measures them."

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.coding.responses import EXACT
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.data.out_of_core import by_model
@@ -300,13 +301,14 @@ def _shipped() -> frozenset[str]:
 
 
 def coders_of(data: xr.Dataset) -> list[str]:
-    """Return what decided on answers read as text, in the order of the coders."""
+    """Return the coders that read answers and may err, in their order."""
     if "coder" not in data or "completion" not in data:
         return []
     names = str(data["coder"].attrs.get("flag_meanings", "")).split()
     codes = np.ravel(data["coder"].attrs.get("flag_values", []))
     used = set(np.unique(data["coder"].values).tolist())
-    return [n for n, c in zip(names, codes, strict=True) if int(c) in used and n != "none"]
+    exact = ("none", *EXACT)
+    return [n for n, c in zip(names, codes, strict=True) if int(c) in used and n not in exact]
 
 
 def _cell(data: xr.Dataset, cell: tuple[int, ...]) -> dict[str, str]:

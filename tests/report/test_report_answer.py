@@ -1,6 +1,7 @@
 """The first screen, and that no verdict of a report contradicts another."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from polbayes.coding.table_items import OF_TABLE
 from polbayes.fit.posterior.contrasts import contrasts
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.report import write_report
@@ -158,6 +160,41 @@ def test_many_models_are_counted(make_results: Any) -> None:
     )
     assert rests_on(made).endswith("of 60 models.")
     assert leanings([]) == []
+
+
+def test_statements_of_a_table_are_named_by_its_file(make_results: Any) -> None:
+    data = make_results().responses
+    own = np.full(data.sizes["item"], OF_TABLE)
+    data = data.assign_coords(instrument=("item", own)).assign_attrs(imported_from="in/votes.csv")
+    assert rests_on(make_results(responses=data)).startswith("6 statements of votes.csv, ")
+
+
+def test_only_coders_that_may_err_are_said_to_have_read(make_results: Any) -> None:
+    made = make_results()
+    data = made.responses
+    numbers = {name: k for k, name in enumerate(("none", "declared_option", "nli"))}
+    about = {"flag_values": list(numbers.values()), "flag_meanings": " ".join(numbers)}
+
+    def by(name: str) -> Any:
+        coder = xr.full_like(data["status"], numbers[name]).assign_attrs(about)
+        text = coder.astype(str)
+        return make_results(responses=data.assign(coder=coder, completion=text))
+
+    exact, read = by("declared_option"), by("nli")
+    assert rests_on(exact).endswith("of 3 models.")
+    assert "Errors in reading" not in texts(answer(exact))
+    assert rests_on(read).endswith("of 3 models, read by nli.")
+    assert "Errors in reading" in texts(answer(read))
+
+
+def test_that_all_answers_could_be_used_is_said_without_a_number(make_results: Any) -> None:
+    made = make_results()
+    table = made.tables["validity"].assign(share_usable=1.0)
+    said = texts(answer(replace(made, tables={**made.tables, "validity": table})))
+    assert "All answers could be used." in said
+    table = table.assign(share_usable=[0.95, *[1.0] * (len(table) - 1)])
+    said = texts(answer(replace(made, tables={**made.tables, "validity": table})))
+    assert "At least 95.0% of each model's answers could be used." in said
 
 
 @pytest.fixture
