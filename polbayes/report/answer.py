@@ -168,9 +168,9 @@ def rests_on(results: Results) -> str:
     items = max(counts["items"], 1)
     wordings = counts["wordings"] / items
     each = f"{number(wordings, 0 if wordings == round(wordings) else 1)} wordings each"
-    known = np.ravel(data["instrument"]) if "instrument" in data.coords else []
+    known = np.ravel(data["instrument"]).tolist() if "instrument" in data.coords else []
     file = Path(str(data.attrs.get("imported_from", OF_TABLE))).name
-    source = [file if name == OF_TABLE else name for name in dict.fromkeys(map(str, known))]
+    source = [file if name == OF_TABLE else name for name in dict.fromkeys(known)]
     parts = [
         plural(items, "statement") + (f" of {listed(source)}" if source else ""),
         "one wording each" if wordings <= 1 else each,
