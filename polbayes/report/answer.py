@@ -71,6 +71,7 @@ def lines(results: Results) -> list[str]:
 def _picture(known: list[Row], results: Results) -> Picture:
     poles, level, placed = results.poles, results.level, results.table("reference_scale")
     of = set() if placed is None else set(placed.loc[placed["reference"].astype(bool), "model"])
+    of = of if any(row[0] not in of for row in known) else set()  # not if all are of it
     shown = [row for on in dict.fromkeys(row[1] for row in known) for row in _drawn(known, on, of)]
     which = "each model"
     if len(shown) < len(known):
@@ -83,9 +84,10 @@ def _picture(known: list[Row], results: Results) -> Picture:
     return Picture(
         name="verdicts",
         caption=f"The lean of {which} with {level:.0%} intervals, {poles.scale}. "
-        "The band is the centre in practice; the verdict is beside it.",
+        "The band is the centre in practice; the verdict is beside it."
+        f"{' Hollow markers are the reference.' if of else ''}",
         alt=f"Forest plot of the leans. {told}.",
-        figure=plot_verdicts(shown, poles),
+        figure=plot_verdicts(shown, poles, hollow=of),
         csv=("contrasts",),
     )
 

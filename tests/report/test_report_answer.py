@@ -198,7 +198,7 @@ def test_that_all_answers_could_be_used_is_said_without_a_number(make_results: A
 
 
 @pytest.fixture
-def drawn(make_results: Any) -> Any:
+def drawn(make_results: Any, filled: dict[int, bool]) -> Any:
     """The names in the figure of 120 models from left to right, some of them a reference."""
 
     def made(reference: list[str]) -> tuple[list[str], str]:
@@ -213,10 +213,22 @@ def drawn(make_results: Any) -> Any:
             tables["reference_scale"] = place.assign(reference=place["model"].map(known))
         blocks = answer(make_results(names, tables=tables))
         (picture,) = [b for b in blocks if isinstance(b, Picture)]
-        labels = picture.figure.axes[0].get_yticklabels()
-        return [label.get_text() for label in labels], picture.caption
+        axes = picture.figure.axes[0]
+        filled.update(
+            (int(y), line.get_markerfacecolor() != "white")
+            for line in axes.get_lines()
+            if line.get_linestyle() == "None"
+            for y in line.get_ydata()
+        )
+        return [label.get_text() for label in axes.get_yticklabels()], picture.caption
 
     return made
+
+
+@pytest.fixture
+def filled() -> dict[int, bool]:
+    """Whether the marker of a row of the figure is filled."""
+    return {}
 
 
 def contrasts_of(names: list[str]) -> pd.DataFrame:
@@ -227,15 +239,28 @@ def contrasts_of(names: list[str]) -> pd.DataFrame:
     return table.assign(lower=table["estimate"] - 0.1, upper=table["estimate"] + 0.1)
 
 
-def test_of_very_many_models_those_at_either_end_are_drawn(drawn: Any) -> None:
+def test_of_very_many_models_those_at_either_end_are_drawn(
+    drawn: Any, filled: dict[int, bool]
+) -> None:
     names, caption = drawn([])
+    assert all(filled.values())
+    assert "Hollow" not in caption
     assert names == [f"model-{k:03}" for k in (*range(50), *range(70, 120))]
     assert "the models at either end (the table has the others)" in caption
 
 
-def test_models_beside_a_large_reference_are_drawn_in_any_case(drawn: Any) -> None:
+def test_models_beside_a_large_reference_are_drawn_in_any_case(
+    drawn: Any, filled: dict[int, bool]
+) -> None:
     asked = ["model-060", "model-061"]
     names, caption = drawn([f"model-{k:03}" for k in range(120) if k not in (60, 61)])
     assert names == [f"model-{k:03}" for k in (*range(49), 60, 61, *range(71, 120))]
-    assert set(asked) < set(names)
+    assert {names[y] for y, full in filled.items() if full} == set(asked)
+    assert "Hollow markers are the reference." in caption
     assert "and of all that are not of the reference" in caption
+
+
+def test_nothing_is_hollow_if_all_are_of_the_reference(drawn: Any, filled: dict[int, bool]) -> None:
+    _, caption = drawn([f"model-{k:03}" for k in range(120)])
+    assert all(filled.values())
+    assert "Hollow" not in caption

@@ -1,6 +1,6 @@
 """Forest plots: an estimate with its interval per row, in panels side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ class Panel:
     colour: str = style.INK
     marker: str = "o"
     poles: Poles | None = None  # what the ends of its axis are
+    hollow: Collection[str] = ()  # models whose markers are hollow
 
 
 def ascending(rows: pd.DataFrame) -> pd.DataFrame:
@@ -77,7 +78,11 @@ def draw_rows(axes: Axes, panel: Panel) -> None:
     """Draw one panel's rows from top to bottom; a missing estimate is described in words."""
     rows = panel.rows
     at = np.arange(len(rows))
-    draw_intervals(axes, rows, at, colour=panel.colour, marker=panel.marker)
+    look: style.Look = {"colour": panel.colour, "marker": panel.marker}
+    hollow = rows["model"].isin(list(panel.hollow)).to_numpy()
+    draw_intervals(axes, rows[~hollow], at[~hollow], **look)
+    if hollow.any():
+        draw_intervals(axes, rows[hollow], at[hollow], **look, hollow=True)
     for y, known in enumerate(np.isfinite(rows["estimate"].to_numpy(dtype=float))):
         if not known:
             say_missing(axes, y)

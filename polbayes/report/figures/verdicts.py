@@ -1,6 +1,6 @@
 """The lean of every model and the margin of practical equivalence, with the verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import pandas as pd
@@ -15,13 +15,18 @@ from polbayes.report.figures.forest import Panel, plot_forest
 Row = tuple[str, str, Verdict]
 
 
-def plot_verdicts(found: Sequence[Row], poles: Poles = POLITICAL) -> Figure:
-    """Draw model, dimension and verdict of each lean, the most negative at the top."""
+def plot_verdicts(
+    found: Sequence[Row], poles: Poles = POLITICAL, *, hollow: Collection[str] = ()
+) -> Figure:
+    """Draw model, dimension and verdict of each lean, the most negative at the top.
+
+    The markers of some models are hollow.
+    """
     by_dimension: dict[str, list[Row]] = {}
     for row in sorted(found, key=lambda row: (row[2].estimate != row[2].estimate, row[2].estimate)):
         by_dimension.setdefault(row[1], []).append(row)
     dimensions = style.dimensions_of(list(dict.fromkeys(row[1] for row in found)))
-    panels = [_panel(name, by_dimension[name], poles.on(name)) for name in dimensions]
+    panels = [_panel(name, by_dimension[name], poles.on(name), hollow) for name in dimensions]
     rope = max(row[2].rope for row in found)
     figure = plot_forest(panels, centre=0.0, dress=partial(_dress, rope=rope))
     for axes, name in zip(figure.axes, dimensions, strict=True):
@@ -29,13 +34,13 @@ def plot_verdicts(found: Sequence[Row], poles: Poles = POLITICAL) -> Figure:
     return figure
 
 
-def _panel(dimension: str, rows: list[Row], poles: Poles) -> Panel:
+def _panel(dimension: str, rows: list[Row], poles: Poles, hollow: Collection[str]) -> Panel:
     table = pd.DataFrame(
         [(model, v.estimate, v.lower, v.upper) for model, _, v in rows],
         columns=["model", "estimate", "lower", "upper"],
     )
     colour, marker = style.COLOUR.get(dimension, style.INK), style.MARKER.get(dimension, "o")
-    return Panel(style.heading(dimension, poles), table, colour, marker, poles)
+    return Panel(style.heading(dimension, poles), table, colour, marker, poles, hollow)
 
 
 def _dress(axes: Axes, *, rope: float) -> None:
