@@ -171,8 +171,9 @@ def rests_on(results: Results) -> str:
     wordings = counts["wordings"] / items
     each = f"{number(wordings, 0 if wordings == round(wordings) else 1)} wordings each"
     known = np.ravel(data["instrument"]).tolist() if "instrument" in data.coords else []
-    file = Path(str(data.attrs.get("imported_from", OF_TABLE))).name
+    file = Path(str(data.attrs.get("imported_from", ""))).name  # empty in compared runs
     source = [file if name == OF_TABLE else name for name in dict.fromkeys(known)]
+    source = [name for name in source if name]
     parts = [
         plural(items, "statement") + (f" of {listed(source)}" if source else ""),
         "one wording each" if wordings <= 1 else each,

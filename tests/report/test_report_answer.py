@@ -167,6 +167,8 @@ def test_statements_of_a_table_are_named_by_its_file(make_results: Any) -> None:
     own = np.full(data.sizes["item"], OF_TABLE)
     data = data.assign_coords(instrument=("item", own)).assign_attrs(imported_from="in/votes.csv")
     assert rests_on(make_results(responses=data)).startswith("6 statements of votes.csv, ")
+    del data.attrs["imported_from"]  # of compared runs
+    assert rests_on(make_results(responses=data)).startswith("6 statements, 2 wordings each, ")
 
 
 def test_only_coders_that_may_err_are_said_to_have_read(make_results: Any) -> None:
