@@ -4,7 +4,9 @@
 
 No vote is keyed: discriminations have either sign, and one Republican is the anchor. Priors are
 those of `ideal`, on the logit scale, which is 1.7 times as wide as its probit scale. In every draw
-of both, senators have mean 0 and standard deviation 1. Needs R with pscl (Debian: r-cran-pscl).
+of both, senators have mean 0 and standard deviation 1. A fit to a few votes comes first, because
+the first fit after an installation also compiles, as R's packages are when they are built. Needs R
+with pscl (Debian: r-cran-pscl).
 """
 
 import argparse
@@ -30,6 +32,7 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 SCRIPTS = Path(__file__).parents[1] / "tests" / "fit" / "reference"
 DRAW = ("chain", "draw")
+_FEW = 20
 
 
 def in_r(script: str, *arguments: object) -> float:
@@ -80,6 +83,9 @@ def main() -> None:
     republican = table.drop_duplicates("legislator").set_index("legislator")["party"] == "R"
     theirs = theirs.reindex(yea.index)
     anchor = str(yea.index[republican.reindex(yea.index)][0])
+    begun = time.perf_counter()
+    fitted(yea.iloc[:, :_FEW], anchor, draws=50)
+    first = time.perf_counter() - begun
     begun, worked = time.perf_counter(), time.process_time()
     found = fitted(yea, anchor, given.draws)
     took, work = time.perf_counter() - begun, time.process_time() - worked
@@ -100,7 +106,8 @@ def main() -> None:
     print(f"R-hat of positions {about['r_hat'].max():.3f}", end=", ")
     print(f"ESS {bulk:.0f} (bulk) and {tail:.0f} (tail)", end=", ")
     print(f"diverged {int(found.sample_stats['diverging'].sum())}")
-    print(f"seconds: ours {took:.0f} (processor {work:.0f}), ideal {theirs_took:.0f}")
+    print(f"seconds: ours {took:.0f} (processor {work:.0f}), ideal {theirs_took:.0f}", end="; ")
+    print(f"before, a fit to {_FEW} votes {first:.0f}")
 
 
 if __name__ == "__main__":
