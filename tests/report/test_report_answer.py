@@ -257,6 +257,7 @@ def test_models_beside_a_large_reference_are_drawn_in_any_case(
     asked = ["model-060", "model-061"]
     names, caption = drawn([f"model-{k:03}" for k in range(120) if k not in (60, 61)])
     assert names == [f"model-{k:03}" for k in (*range(49), 60, 61, *range(71, 120))]
+    assert set(asked) < set(names)
     assert {names[y] for y, full in filled.items() if full} == set(asked)
     assert "Hollow markers are the reference." in caption
     assert "and of all that are not of the reference" in caption

@@ -124,8 +124,7 @@ def weigh(cells: Cells, single: Weights | None = None) -> Weights:
     `single` are the weights of their answers one by one where these were summed up, if known.
     """
     frame = cells.frame
-    occurring = {d: set(frame[d].unique()) for d in ("model", "dimension")}
-    labels = {d: [x for x in cells.order[d] if x in here] for d, here in occurring.items()}
+    labels = {d: cells.present(d) for d in ("model", "dimension")}
     model, dimension = (
         frame[d].map({x: k for k, x in enumerate(labels[d])}).to_numpy(dtype=int) for d in labels
     )

@@ -155,7 +155,7 @@ class _Reader:
     def unstack(self, values: np.ndarray, table: Any) -> Any:
         """Spread levels over their dimensions; combinations that do not occur are NaN."""
         dims = list(table.columns)
-        coords = {d: _present(self.built.cells, d) for d in dims}
+        coords = {d: self.built.cells.present(d) for d in dims}
         full = np.full((*values.shape[:2], *(len(coords[d]) for d in dims)), np.nan)
         at: Any = tuple(np.array([coords[d].index(v) for v in table[d]]) for d in dims)
         full[(slice(None), slice(None), *at)] = values
@@ -167,12 +167,6 @@ class _Reader:
             if data[name].dtype.kind in "UT":
                 data = data.assign_coords({name: data[name].astype(object)})
         return data.assign_coords(chain=self.drawn["chain"], draw=self.drawn["draw"])
-
-
-def _present(cells: Cells, dim: str) -> list[str]:
-    """Return the labels of a dimension that occur, in the order of the dataset, or sorted."""
-    occurring = set(cells.frame[dim].unique())
-    return [label for label in cells.order.get(dim, sorted(occurring)) if label in occurring]
 
 
 def _of_part(built: Built, name: str) -> Gathering:
@@ -229,7 +223,7 @@ def _scales(built: Built, reader: _Reader) -> dict[str, Any]:
         first, count = block.scales
         values = reader.drawn["sd"].to_numpy()[..., first : first + count]
         array = reader.array(values, ("model",), {"model": list(group.scales)})
-        array = array.sel(model=_present(built.cells, "model"))
+        array = array.sel(model=built.cells.present("model"))
         if set(group.term.factors) == {"model", "prefix"}:
             prefix[block.part] = array
         elif block.part == "wording":
@@ -302,9 +296,9 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     same of one statement: the expected keyed answer, without the division.
     """
     frame = built.cells.frame
-    models, dims = _present(built.cells, "model"), _present(built.cells, "dimension")
+    models, dims = built.cells.present("model"), built.cells.present("dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
-    instruments = _present(built.cells, "instrument") if _by_instrument(built) else []
+    instruments = built.cells.present("instrument") if _by_instrument(built) else []
     weights = vstack(
         [
             csr_array(_eq3(built.cells, model, within, instrument)[None] * flip)

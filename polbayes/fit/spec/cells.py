@@ -135,6 +135,11 @@ class Cells:
         size = self.frame.groupby(others, observed=True)["table"].transform("size")
         return 1.0 / size.to_numpy(dtype=float)
 
+    def present(self, dim: str) -> list[str]:
+        """Return the labels of a dimension that occur, in the order of the dataset, or sorted."""
+        occurring = set(self.frame[dim].unique())
+        return [label for label in self.order.get(dim, sorted(occurring)) if label in occurring]
+
 
 def keyed(data: xr.Dataset, spec: Spec) -> xr.Dataset:
     """Return data with the keys that a spec takes, where a statement has none of its own."""
