@@ -37,10 +37,12 @@ ATTRIBUTE, OF_PREFIX, OF_WORDING, OF_ADMINISTRATION, SHOWN = (
 ADMINISTRATION = "administration"
 # Columns about items, used without an instrument.
 OF_ITEMS = ("dimension", "direction")
+# The attribute of models that says what they are, such as a party.
+WHO = "who"
 MAPPABLE = (
     *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count", "size"),
     *("statement", "prefix_text", "prefix_entry", "prompt", "topic"),
-    *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS),
+    *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS, WHO),
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.
 _NUMBERED = "count"
@@ -129,11 +131,13 @@ def _check_keys(config: ImportConfig) -> None:
             "imported.administration_attributes: it is unknown which answers belong to one "
             "administration; map 'administration' under imported.columns."
         )
+    mapped = {key: column for key, column in config.attributes.items() if key == WHO}
+    mapped |= config.columns
     for key in config.constants:
-        if key in config.columns:
+        if key in mapped:
             raise UserError(
-                f"imported.constants: '{key}' is also mapped to column "
-                f"'{config.columns[key]}'; give it once."
+                f"imported.constants: '{key}' is also mapped to column '{mapped[key]}'; give it "
+                "once."
             )
 
 
@@ -206,10 +210,15 @@ def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:
     return joined
 
 
+def _own(key: str) -> str:
+    """Return the importer's name of a column that the config names."""
+    return ATTRIBUTE + key if key == WHO else key
+
+
 def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFrame:
     """Rename the mapped columns and add the constants."""
     frame = pd.DataFrame(index=table.index)
-    given = {key: (f"columns.{key}", column) for key, column in config.columns.items()}
+    given = {_own(key): (f"columns.{key}", column) for key, column in config.columns.items()}
     for where, before, columns in _further_columns(config):
         given |= {before + key: (f"{where}.{key}", column) for key, column in columns.items()}
     for key, (where, column) in given.items():
@@ -223,8 +232,8 @@ def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFra
                 "list it under imported.ignore."
             )
     for key, value in {**DEFAULTS, **config.constants}.items():
-        if key not in frame:
-            frame[key] = str(value)
+        if _own(key) not in frame:
+            frame[_own(key)] = str(value)
     for key in ("model", "item"):
         if key not in frame:
             raise UserError(f"imported.columns: '{key}' is neither mapped nor a constant.")

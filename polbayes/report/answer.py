@@ -23,7 +23,7 @@ from polbayes.report.asked import coders_of, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
-from polbayes.report.prose import listed, plural, standing
+from polbayes.report.prose import Noun, listed, plural, standing
 from polbayes.report.results import Results
 from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import by_outcome
@@ -56,7 +56,7 @@ def answer(results: Results) -> tuple[Block, ...]:
     blocks.append(Bullets(tuple(entry for entry in entries if entry[1])))
     if found:
         each = Bullets(tuple(_standings(found, results.level, results.dimensions)))
-        blocks.append(Fold("Each model in words, with probabilities", (each,)))
+        blocks.append(Fold(f"Each {results.who} in words, with probabilities", (each,)))
     return tuple(blocks)
 
 
@@ -73,10 +73,10 @@ def _picture(known: list[Row], results: Results) -> Picture:
     of = set() if placed is None else set(placed.loc[placed["reference"].astype(bool), "model"])
     of = of if any(row[0] not in of for row in known) else set()  # not if all are of it
     shown = [row for on in dict.fromkeys(row[1] for row in known) for row in _drawn(known, on, of)]
-    which = "each model"
+    which = f"each {results.who}"
     if len(shown) < len(known):
         but = ", and of all that are not of the reference," if of else ""
-        which = f"the models at either end{but} (the table has the others)"
+        which = f"the {results.who.many} at either end{but} (the table has the others)"
     told = "; ".join(
         f"{model}, {poles.on(on).label or on}: {at_centre(v.decision, poles.on(on))}"
         for model, on, v in known[:30]
@@ -181,7 +181,7 @@ def rests_on(results: Results) -> str:
         "once each" if counts["repetitions"] == 1 else f"{counts['repetitions']} times each",
     ]
     text = f"{', '.join(parts)}: {plural(counts['answers asked for'], 'answer')} of "
-    text += plural(counts["models"], "model")
+    text += plural(counts["models"], str(results.who))
     coders = coders_of(data)
     return text + (f", read by {listed(coders)}." if coders else ".")
 
@@ -195,8 +195,8 @@ def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
         rows = own[own["model"].isna() & (own["measure"] == "se_bias")]
         for row in rows[rows["dimension"].isin(_widest(rows))].to_dict(orient="records"):
             yield (
-                "other statements, wordings and prefixes like these: for that, a model's bias has "
-                f"a standard error of {number(row['estimate'])}"
+                "other statements, wordings and prefixes like these: for that, "
+                f"{results.who.a}'s bias has a standard error of {number(row['estimate'])}"
             )
     shifts = results.table("prefix_contrasts")
     if shifts is not None:
@@ -244,7 +244,7 @@ def _usable(results: Results) -> Iterator[str]:
     yield from _of_answers(results)
     own, designs = results.table("reliability"), results.table("d_study")
     if own is not None:
-        yield from _of_precision(own, designs)
+        yield from _of_precision(own, designs, results.who)
 
 
 def _sampled(results: Results) -> str:
@@ -276,7 +276,7 @@ def _of_answers(results: Results) -> Iterator[str]:
                 yield (
                     "All answers could be used."
                     if least == 1
-                    else f"At least {share(least)} of each model's answers could be used."
+                    else f"At least {share(least)} of each {results.who}'s answers could be used."
                 )
     if coders_of(results.responses) and results.table("confusion") is None:
         yield (
@@ -284,7 +284,7 @@ def _of_answers(results: Results) -> Iterator[str]:
         )
 
 
-def _of_precision(own: pd.DataFrame, designs: pd.DataFrame | None) -> Iterator[str]:
+def _of_precision(own: pd.DataFrame, designs: pd.DataFrame | None, who: Noun) -> Iterator[str]:
     rows = own[own["model"].isna() & (own["measure"] == "dependability")]
     rows = rows[rows["dimension"].isin(_widest(rows))]
     wanted = _RELIABLE
@@ -292,12 +292,12 @@ def _of_precision(own: pd.DataFrame, designs: pd.DataFrame | None) -> Iterator[s
         wanted = float(designs["wanted"].iloc[0])
     for row in rows[rows["estimate"] < wanted].to_dict(orient="records"):
         yield (
-            f"Another study of this size may place the models otherwise: its dependability is "
+            f"Another study of this size may place the {who.many} otherwise: its dependability is "
             f"{number(row['estimate'])} {interval(row['lower'], row['upper'])}, where "
             f"{number(wanted)} is wanted."
         )
     if "n_models" in own and own["n_models"].max() < FEW_MODELS:
         yield (
-            "How precise the run is, is judged by the differences between its few models "
+            f"How precise the run is, is judged by the differences between its few {who.many} "
             f"({int(own['n_models'].max())})."
         )

@@ -1,6 +1,7 @@
 """What was asked and answered, from the response dataset."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
+from polbayes.report.prose import MODEL, Noun, noun
 from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"
@@ -274,6 +276,21 @@ def size(data: xr.Dataset) -> dict[str, int]:
         "repetitions": data.sizes.get("run", 0),
         "answers asked for": int(asked.sum()),
     }
+
+
+def respondents_of(data: xr.Dataset) -> Noun:
+    """Return what the respondents are called: models, unless their attribute `who` names others.
+
+    Where some are this and others that, they are respondents.
+    """
+    if "who" not in data.coords or data["who"].dims != ("model",):
+        return MODEL
+    named = {str(name) for name in data["who"].values.tolist()}
+    if not any(named):
+        return MODEL
+    name = named.pop() if len(named) == 1 else ""
+    one = name if re.fullmatch("[a-z]{2,20}", name) else "respondent"
+    return Noun(one, noun(2, one))
 
 
 def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:

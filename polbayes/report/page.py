@@ -35,9 +35,11 @@ def sections(results: Results) -> tuple[list[Section], list[str]]:
     Also returns the names of sections without results that the analysis could have had.
     """
     made = [(maker, maker.make(results)) for maker in in_order()]
-    labels = labels_of(results.dimensions)
-    present = [in_labels(section, labels) for _, section in made if section is not None]
-    absent = [maker.name for maker, section in made if section is None and maker.missed(results)]
+    labels, who = labels_of(results.dimensions), results.who
+    present = [in_labels(section, labels, who) for _, section in made if section is not None]
+    absent = [
+        maker.named(who) for maker, section in made if section is None and maker.missed(results)
+    ]
     return present, absent
 
 

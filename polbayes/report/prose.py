@@ -1,17 +1,41 @@
-"""Verdicts in sentences."""
+"""Verdicts and counts in sentences, and what respondents are called in them."""
+
+from dataclasses import dataclass
 
 from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, Against, Verdict, in_words
 from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.numbers import chance, count, number
 
 
-def reading_of_verdicts(level: float, rope: float, poles: Poles = POLITICAL) -> str:
+@dataclass(frozen=True)
+class Noun:
+    """A noun; its text is the singular."""
+
+    one: str
+    many: str
+
+    def __str__(self) -> str:
+        """Return the singular, as sentences have it."""
+        return self.one
+
+    @property
+    def a(self) -> str:
+        """The singular with its article."""
+        return f"{'an' if self.one[0] in 'aeiou' else 'a'} {self.one}"
+
+
+MODEL = Noun("model", "models")
+
+
+def reading_of_verdicts(
+    level: float, rope: float, poles: Poles = POLITICAL, who: Noun = MODEL
+) -> str:
     """Explain the words of `standing`."""
     return (
         "The verdicts are about the lean, the expected answer to a new statement like those "
         f"asked, {poles.scale}. Up to {number(rope)} from the centre "
         f"counts as the centre in practice; changing sides in {50 * rope:.3g} of 100 answers moves "
-        f"it by that much. A model “{in_words(LEFT, poles=poles)}” or "
+        f"it by that much. {who.a.capitalize()} “{in_words(LEFT, poles=poles)}” or "
         f"“{in_words(RIGHT, poles=poles)}” where its whole {level:.0%} "
         "interval lies beyond that margin, “stands at the centre in practice” where all of it lies "
         "inside (Kruschke 2018); otherwise these data do not tell."
@@ -70,5 +94,8 @@ def plural(number_of: float, name: str) -> str:
 
 def noun(number_of: float, name: str) -> str:
     """Return the word behind a number, in the singular or plural."""
-    ending = "es" if name.endswith(("x", "s", "ch", "sh")) else "s"
-    return name if number_of == 1 else name + ending
+    if number_of == 1:
+        return name
+    if name.endswith("y") and name[-2:-1] not in set("aeiou"):
+        return f"{name[:-1]}ies"
+    return name + ("es" if name.endswith(("x", "s", "ch", "sh")) else "s")

@@ -10,8 +10,9 @@ import xarray as xr
 from polbayes.instrument.dimensions import Dimension, dimensions_of, named
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.measures.registry import MEASURES
-from polbayes.report.asked import size
+from polbayes.report.asked import respondents_of, size
 from polbayes.report.numbers import count
+from polbayes.report.prose import MODEL, Noun
 
 VERDICTS = ("good", "caution", "bad", "preview")
 
@@ -110,7 +111,11 @@ def columns_of(name: str) -> Sequence[str]:
 
 def facts_of(counts: Mapping[str, int]) -> Mapping[str, str]:
     """Return counts by name in the plural, or in the singular for one."""
-    one = {name: name.removesuffix("es" if name.endswith("xes") else "s") for name in counts}
+    ends = (("ies", "y"), ("xes", "x"), ("s", ""), ("", ""))
+    one = {
+        name: next(name.removesuffix(end) + new for end, new in ends if name.endswith(end))
+        for name in counts
+    }
     return {one[name] if n == 1 else name: count(n) for name, n in counts.items()}
 
 
@@ -192,12 +197,19 @@ class Results(Reported):
     def kicker(self) -> str:
         """What the page is about: politics, if a dimension goes from left to right."""
         political = any(one.political for one in self.dimensions)
-        return f"{'Political leaning' if political else 'Leaning'} of language models"
+        of = "language models" if self.who == MODEL else self.who.many
+        return f"{'Political leaning' if political else 'Leaning'} of {of}"
+
+    @property
+    def who(self) -> Noun:
+        """What the respondents are: models, unless their attribute `who` says otherwise."""
+        return respondents_of(self.responses)
 
     @property
     def facts(self) -> Mapping[str, str]:
         """Counts of what was asked."""
-        return facts_of(size(self.responses))
+        counts = size(self.responses)
+        return facts_of({self.who.many if n == "models" else n: k for n, k in counts.items()})
 
     @property
     def fitted(self) -> bool:

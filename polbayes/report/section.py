@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from polbayes.report.blocks import Section
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 
 
@@ -15,7 +16,7 @@ class SectionMaker:
     Parameters
     ----------
     name
-        Its name in the list of absent sections.
+        Its name in the list of absent sections, with ``{who.many}`` where it names the respondents.
     make
         Makes the section; None if the results have nothing for it.
     analysis
@@ -31,6 +32,10 @@ class SectionMaker:
     analysis: Literal["", "ideology", "mixed"] = ""
     joint: bool = False
     optional: bool = False
+
+    def named(self, who: Noun) -> str:
+        """Return its name in a report of certain respondents."""
+        return self.name.format(who=who)
 
     def missed(self, results: Results) -> bool:
         """Return whether the analysis could have had the section."""

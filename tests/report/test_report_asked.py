@@ -18,6 +18,7 @@ from polbayes.report.asked import (
     statements,
 )
 from polbayes.report.blocks import Fold, Grid, Verbatim
+from polbayes.report.prose import MODEL
 from polbayes.report.sections import prompts as sections_prompts
 
 EVIL = "<script>alert(1)</script>"
@@ -120,7 +121,7 @@ def test_texts_of_a_table_are_beside_the_answers() -> None:
     data["sent"].attrs["shown"] = 1
     assert example_answers(data)["sent"].tolist() == ["<b>What?</b>", "What?"]
     sheets: dict[str, object] = {}
-    (fold,) = sections_prompts._answers(data, sheets)
+    (fold,) = sections_prompts._answers(data, sheets, MODEL)
     assert isinstance(fold, Fold)
     plain = fold.blocks[1]
     assert isinstance(plain, Fold)

@@ -20,6 +20,7 @@ from polbayes.report.charts.parts import (
     search,
     value,
 )
+from polbayes.report.prose import MODEL, Noun
 
 # Numbers are written into the cells of no more columns, and of small screens into none.
 _MOST_WRITTEN = 12
@@ -28,7 +29,11 @@ MOST_VALUES = 40_000
 
 
 def prefix_chart(
-    effects: pd.DataFrame, *, colours: Sequence[str] = LEFT_RIGHT, bound: float | None = None
+    effects: pd.DataFrame,
+    *,
+    colours: Sequence[str] = LEFT_RIGHT,
+    bound: float | None = None,
+    who: Noun = MODEL,
 ) -> Spec:
     """Draw one number per model and prefix, `effects` being as for `plot_prefix_effects`."""
     known = effects[np.isfinite(effects["estimate"].to_numpy(dtype=float))]
@@ -39,12 +44,13 @@ def prefix_chart(
     ]
     end = bound or max(0.5, *(abs(row["e"]) for row in rows), 0.5)
     columns = len({row["prefix"] for row in rows})
-    shown = hints(model="Model", prefix="Prefix", e_="Estimate", l_="From", u_="To")
+    name = who.one.capitalize()
+    shown = hints(model=name, prefix="Prefix", e_="Estimate", l_="From", u_="To")
     orders = {"given": "as asked", "estimate": "by mean"}
     return {
         "params": [
             *choice("order", "Sort", orders),
-            search("find", "Model"),
+            search("find", name),
             search("also", "Prefix"),
         ],
         "data": {"values": rows},
@@ -97,8 +103,9 @@ def statement_chart(
     *,
     drill: Mapping[str, str],
     poles: Poles,
+    who: Noun = MODEL,
 ) -> Spec:
-    """Draw how each model leans on each statement, for one set of prompts at a time.
+    """Draw how each respondent leans on each statement, for one set of prompts at a time.
 
     Parameters
     ----------
@@ -110,6 +117,8 @@ def statement_chart(
         The prefix of a slice that is about one.
     poles
         Words for the two ends.
+    who
+        What the respondents are.
     """
     kept: dict[str, pd.DataFrame] = {}
     left = MOST_VALUES
@@ -125,17 +134,15 @@ def statement_chart(
     ]
     dimensions = every(list(statements["dimension"].astype(str)), "all")
     columns = len({row["model"] for row in rows})
-    ends = f"from {poles.negative.word} to {poles.positive.word}"
+    ends, name = f"from {poles.negative.word} to {poles.positive.word}", who.one.capitalize()
     params = [
         *choice("which", "Shown", dict(enumerate(kept))),
         *choice("one", "Dimension", dimensions),
         *choice("order", "Sort", {"lean": ends, **_SORTED}),
         search("also", "Statement"),
-        search("find", "Model"),
+        search("find", name),
     ]
-    shown = hints(
-        statement="Statement", model="Model", e_="Leaning", l_="From", u_="To", n="Answers"
-    )
+    shown = hints(statement="Statement", model=name, e_="Leaning", l_="From", u_="To", n="Answers")
     return {
         "params": params,
         "data": {"values": rows},

@@ -1,4 +1,4 @@
-"""The models on two dimensions, on statements like those asked or on these."""
+"""The respondents on two dimensions, on statements like those asked or on these."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,6 +21,7 @@ from polbayes.report.charts.parts import (
 )
 from polbayes.report.figures.leaning_map import placed
 from polbayes.report.figures.names import cross, place_names
+from polbayes.report.prose import MODEL, Noun
 
 # With more models only those that are looked for get their name.
 _MOST_NAMES = 12
@@ -30,8 +31,10 @@ _NAME: Spec = {"type": "text", "aria": False, "align": "left", "baseline": "bott
 _NAME |= {"dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}}
 
 
-def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimension]) -> Spec:
-    """Draw every model as a point with a cross of intervals, for one estimand at a time.
+def leaning_chart(
+    estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimension], who: Noun = MODEL
+) -> Spec:
+    """Draw every respondent as a point with a cross of intervals, for one estimand at a time.
 
     `estimands` are tables such as ``theta``, by what their estimates are about.
     """
@@ -44,13 +47,13 @@ def leaning_chart(estimands: Mapping[str, pd.DataFrame], pair: Sequence[Dimensio
     found = containing("model", "find")
     params = [
         *choice("of", "Leaning", {of: of for of in estimands}),
-        search("find", "Highlight a model"),
+        search("find", f"Highlight {who.a}"),
     ]
     x, y = (_axis(name, one, reach) for name, one in zip("xy", pair, strict=True))
     pale = {"condition": {"test": found, "value": 1}, "value": 0.15}
     named_ones = [] if named else [{"filter": f"find != '' && {found}"}]
     about = {f"{end}_": _hint(end, pair) for end in ("x", "x1", "x2", "y", "y1", "y2")}
-    told = hints(model="Model", **about)
+    told = hints(model=who.one.capitalize(), **about)
     point = {
         "params": [{**ZOOM, "select": {**ZOOM["select"], "encodings": ["x", "y"]}}],
         "mark": {"type": "point", "filled": True, "size": 90},

@@ -11,13 +11,13 @@ from polbayes.report.numbers import count
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
-def plot_d_study(designs: pd.DataFrame, *, title: str) -> Figure:
+def plot_d_study(designs: pd.DataFrame, *, title: str, who: str = "model") -> Figure:
     """Draw precision against the number of questions, one line per way to ask more."""
     with style.drawing(style.NARROW, 3.6) as figure:
         axes = figure.subplots()
         _draw(axes, designs)
         axes.set_xscale("log")
-        axes.set_xlabel("questions of each model")
+        axes.set_xlabel(f"questions of each {who}")
         axes.set_ylabel(title)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(lambda value, _: count(value))

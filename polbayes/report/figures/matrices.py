@@ -88,9 +88,13 @@ def percent(probability: float) -> str:
 
 
 def plot_pairwise(
-    pairwise: pd.DataFrame, *, order: Mapping[str, Sequence[str]], poles: Poles = POLITICAL
+    pairwise: pd.DataFrame,
+    *,
+    order: Mapping[str, Sequence[str]],
+    poles: Poles = POLITICAL,
+    who: str = "model",
 ) -> Figure:
-    """Draw the probability that the model of the row is more negative than that of the column."""
+    """Draw the probability that the one of the row is more negative than that of the column."""
     matrices = {}
     for dimension in dimensions_of(pairwise["dimension"].tolist()):
         rows = pairwise[pairwise["dimension"] == dimension]
@@ -104,12 +108,12 @@ def plot_pairwise(
         palette=LEFT_HIGH,
         limits=(0, 1),
         write=percent,
-        dress=partial(_name_pairs, poles=poles),
+        dress=partial(_name_pairs, poles=poles, who=who),
     )
 
 
-def _name_pairs(axes: Axes, dimension: str, *, poles: Poles) -> None:
+def _name_pairs(axes: Axes, dimension: str, *, poles: Poles, who: str) -> None:
     axes.set_title(heading(dimension, poles))
     where = labels([poles.on(dimension).negative.of])[0]
     axes.set_xlabel(f"… {where} this one, probability in %")
-    axes.set_ylabel("this model is …")
+    axes.set_ylabel(f"this {who} is …")

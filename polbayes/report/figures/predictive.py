@@ -10,22 +10,22 @@ from matplotlib.lines import Line2D
 from polbayes.report.figures import style
 
 PANELS: Mapping[str, str] = {
-    "agreement_by_keying": "Model and side\nof the statement",
-    "agreement_by_prefix": "Model and prefix",
+    "agreement_by_keying": "{who} and side\nof the statement",
+    "agreement_by_prefix": "{who} and prefix",
     "agreement_by_item": "Statement and\nits side",
 }
 INSIDE, OUTSIDE = style.SERIES[0], style.SERIES[1]
 _FEW = 40
 
 
-def plot_predictive(predictive: pd.DataFrame, *, what: str) -> Figure:
+def plot_predictive(predictive: pd.DataFrame, *, what: str, who: str = "model") -> Figure:
     """Draw observed against predicted agreement, a panel for each way of grouping answers."""
     present = [name for name in PANELS if (predictive["statistic"] == name).any()]
     with style.drawing(max(style.WIDTH * len(present) / 3, 0.5 * style.WIDTH), 4.3) as figure:
         grid = figure.subplots(1, len(present), squeeze=False, sharex=True, sharey=True)
         for axes, name in zip(grid.flat, present, strict=True):
             _panel(axes, predictive[predictive["statistic"] == name])
-            axes.set_title(PANELS[name])
+            axes.set_title(PANELS[name].format(who=who.capitalize()))
             axes.set_xlabel(f"{what}, as the model predicts")
         grid.flat[0].set_ylabel(f"{what}, as observed")
         _legend(figure)

@@ -17,8 +17,9 @@ def acquiescence(results: Results) -> Section | None:
     latent, raw = results.table("acquiescence"), results.table("agreement")
     if latent is None and raw is None:
         return None
+    who = results.who
     reading = [
-        "Acquiescence is the tendency to agree whatever is said. It is not a leaning: a model "
+        f"Acquiescence is the tendency to agree whatever is said. It is not a leaning: {who.a} "
         "that agrees with statements of both sides alike says nothing about either, and would "
         "look as if it took a side on a questionnaire keyed to one side only."
     ]
@@ -26,28 +27,28 @@ def acquiescence(results: Results) -> Section | None:
     if latent is not None:
         reading.append(
             "On the latent scale 0 is no tendency, positive is a tendency to say yes, negative "
-            f"to say no; the lines are {results.level:.0%} intervals. Which side a model is on "
+            f"to say no; the lines are {results.level:.0%} intervals. Which side {who.a} is on "
             "does not enter."
         )
-        blocks += _latent(latent, results.level)
+        blocks += _latent(latent, results)
     if raw is not None:
         reading += warning(results)
         blocks += _raw(raw, results.poles)
     return Section("acquiescence", "Agreeing whatever is said", tuple(reading), tuple(blocks))
 
 
-def _latent(table: pd.DataFrame, level: float) -> list[Block]:
+def _latent(table: pd.DataFrame, results: Results) -> list[Block]:
     return [
         Picture(
             name="acquiescence",
-            caption="Acquiescence by model, the one that agrees most at the top.",
+            caption=f"Acquiescence by {results.who}, the one that agrees most at the top.",
             alt="Forest plot of acquiescence; the numbers are in the table below.",
             figure=plot_acquiescence(table),
         ),
         folded_grid(
             "Acquiescence as a table",
             table,
-            [show.text("model"), *show.estimate("Acquiescence", level)],
+            [show.text("model"), *show.estimate("Acquiescence", results.level)],
             caption="Acquiescence on the latent scale (positive = says yes).",
             csv="acquiescence",
         ),

@@ -25,14 +25,14 @@ from polbayes.report.figures.bias import plot_bias
 from polbayes.report.figures.forest import ascending
 from polbayes.report.labels import labels_of
 from polbayes.report.numbers import interval
-from polbayes.report.prose import listed
+from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
 
 _TITLE = "Bias on a scale from −1 to 1"
 _ONE_SIDE = (
-    "There is none: the measure compares the answers to statements of two sides, and no model has "
+    "There is none: the measure compares the answers to statements of two sides, and no {who} has "
     "usable answers to both."
 )
 
@@ -44,16 +44,16 @@ def bias(results: Results) -> Section | None:
         return None
     posterior, classical = map(estimated, tables)
     if posterior is None and classical is None:
-        return Section("bias", _TITLE, (), (Paragraph(_ONE_SIDE),))
-    level, poles = level_of(classical), results.poles
+        return Section("bias", _TITLE, (), (Paragraph(_ONE_SIDE.format(who=results.who)),))
+    level, poles, who = level_of(classical), results.poles, results.who
     low, high = poles.negative, poles.positive
     reading = (
-        f"The bias measure compares how often a model takes the {low.word} side with how often it "
+        f"The bias measure compares how often {who.a} takes the {low.word} side with how often it "
         f"takes the {high.word} side. It runs from −1 (always {low.towards}) to +1 (always "
         f"{high.towards}); 0 means as often {low.towards} as {high.towards}. Statements of both "
         "sides count equally, so that agreeing with "
         "everything gives 0.",
-        *_how(posterior, classical, (results.level, level), low),
+        *_how(posterior, classical, (results.level, level), low, who),
         *_orders(results),
         *warning(results),
     )
@@ -63,7 +63,7 @@ def bias(results: Results) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="bias",
-            caption=f"Bias by model, the furthest {low.towards} at the top. "
+            caption=f"Bias by {who}, the furthest {low.towards} at the top. "
             f"Negative is {low.towards}.",
             alt="Dot plot of the bias on the scale from −1 to 1, with intervals. The numbers "
             "are in the tables below.",
@@ -91,6 +91,7 @@ def _how(
     classical: pd.DataFrame | None,
     levels: tuple[float, float],
     low: Pole,
+    who: Noun,
 ) -> list[str]:
     out, (level, classical_level) = [], levels
     if posterior is not None:
@@ -107,18 +108,17 @@ def _how(
         )
     if posterior is not None and classical is not None:
         out.append(
-            "The two differ where answers are not all or nothing. The classical measure takes only "
-            f"the side of each answer: one that leans ever so slightly {low.to} counts as "
+            "The two differ where answers are not all or nothing. The classical measure takes "
+            f"only the side of each answer: one that leans ever so slightly {low.to} counts as "
             f"{low.word} as a firm one does. The posterior is of the expected answer, in which "
-            "probabilities "
-            f"and neutral answers count by how much. A model that always leans a little {low.to} "
-            "may have −1 by the first and −0.3 by the second."
+            f"probabilities and neutral answers count by how much. {who.a.capitalize()} that "
+            f"always leans a little {low.to} may have −1 by the first and −0.3 by the second."
         )
     return out
 
 
 def _orders(results: Results) -> list[str]:
-    """Explain an order of models that differs from that of their leanings."""
+    """Explain an order that differs from that of the leanings."""
     theta, bias = results.table("theta"), results.table("bias_posterior")
     if theta is None or bias is None:
         return []
@@ -139,8 +139,9 @@ def _orders(results: Results) -> list[str]:
     return [
         f"On {listed(other)} questions the order by bias is not that by leaning. The leaning is "
         "about statements like these, and sets apart the tendency to agree; the bias is about the "
-        "very statements asked, and grows with how decided the answers are. Models whose "
-        "intervals overlap may change places between the two by chance."
+        "very statements asked, and grows with how decided the answers are. "
+        f"{results.who.many.capitalize()} whose intervals overlap may change places between the "
+        "two by chance."
     ]
 
 

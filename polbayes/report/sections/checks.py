@@ -21,22 +21,22 @@ from polbayes.report.blocks import (
 )
 from polbayes.report.figures.predictive import PANELS, plot_predictive
 from polbayes.report.numbers import count, interval, number, share
-from polbayes.report.prose import listed
+from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 _STATISTICS: Mapping[str, str] = {
-    "agreement_by_keying": "agreement by model and side of the statement",
-    "agreement_by_prefix": "agreement by model and prefix",
+    "agreement_by_keying": "agreement by {who} and side of the statement",
+    "agreement_by_prefix": "agreement by {who} and prefix",
     "agreement_by_item": "agreement by statement and side",
-    "neutral": "neutral answers by model",
+    "neutral": "neutral answers by {who}",
     "neutral_by_item": "neutral answers by statement",
-    "repeated": "the same answer to the same question again, by model",
-    "extreme": "answers with a probability below 0.05 or above 0.95, by model",
-    "usable": "usable answers by model",
+    "repeated": "the same answer to the same question again, by {who}",
+    "extreme": "answers with a probability below 0.05 or above 0.95, by {who}",
+    "usable": "usable answers by {who}",
     "usable_by_item": "usable answers by statement",
-    "between_wordings": "differences between the wordings of a statement, by model",
-    "quirk_tails": "kurtosis of what a model thinks of single statements",
+    "between_wordings": "differences between the wordings of a statement, by {who}",
+    "quirk_tails": "kurtosis of what {who.a} thinks of single statements",
 }
 # With a smaller share of replicated quirks with larger kurtosis, the tails are too heavy.
 _HEAVY = 0.05
@@ -77,11 +77,12 @@ def checks(results: Results) -> Section | None:
     entries: list[tuple[str, str]] = []
     blocks: list[Block] = []
     if predictive is not None and coverage is not None:
-        entries += _replicates(coverage, results.level)
+        entries += _replicates(coverage, results)
         entries += _needed(predictive, coverage, results.level)
         blocks += _predicted(predictive, coverage, results)
     if loo is not None:
-        entries += [entry for row in loo.to_dict("records") for entry in _left_out(row)]
+        rows = loo.to_dict("records")
+        entries += [entry for row in rows for entry in _left_out(row, results.who)]
         left_out: tuple[Block, ...] = (_loo(loo),)
         if results.table("loo_cells") is not None:
             left_out += (Paragraph("The same, cell by cell.", csv="loo_cells"),)
@@ -97,7 +98,13 @@ def _level(results: Results) -> str:
     return f"{results.level:.0%}"
 
 
-def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
+def _statistics(who: Noun) -> Mapping[str, str]:
+    """Return what the shares compared are called."""
+    return {name: text.format(who=who) for name, text in _STATISTICS.items()}
+
+
+def _replicates(coverage: pd.DataFrame, results: Results) -> list[tuple[str, str]]:
+    level, names_of = results.level, _statistics(results.who)
     parts = coverage[coverage["statistic"] != "all"]
     (whole,) = coverage[coverage["statistic"] == "all"].to_dict("records")
     found = (
@@ -112,13 +119,14 @@ def _replicates(coverage: pd.DataFrame, level: float) -> list[tuple[str, str]]:
                 "The model is vaguer than the answers. ",
                 f"{found} That is more than intervals of these sizes should hold: the model allows "
                 "for more variation than there is in the answers. What it says of single shares is "
-                "too vague; nothing here speaks against its estimates of the models.",
+                "too vague; nothing here speaks against its estimates of the "
+                f"{results.who.many}.",
             )
         ]
     if missed.empty and whole["inside"] >= level - _SLACK:
         return [("The model reproduces the answers. ", found)]
     names = [
-        f"{_STATISTICS.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
+        f"{names_of.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
         for row in missed.to_dict("records")
     ]
     told = f"It misses {listed(names)}. " if names else ""
@@ -159,7 +167,7 @@ def _needed(
     return entries
 
 
-def _left_out(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _left_out(row: Mapping[str, Any], who: Noun) -> list[tuple[str, str]]:
     what = "answer" if row["part"] == "answers" else "usable or unusable answer"
     cells, unreliable = row["cells"], row["k_bad"] + row["k_very_bad"]
     figure = f"elpd {number(row['elpd_loo'], 1)}, standard error {number(row['se'], 1)}"
@@ -167,7 +175,7 @@ def _left_out(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         told = (
             f"Predicted from all other cells, the {what} that was given has a probability of "
             f"{share(row['probability'])} on average (geometric mean); guessing by how often "
-            f"each model gives it would have {share(row['guess'])} ({figure})."
+            f"each {who} gives it would have {share(row['guess'])} ({figure})."
         )
     else:
         told = f"The density of the answers, each predicted from all other cells: {figure}."
@@ -225,28 +233,28 @@ def _predicted(predictive: pd.DataFrame, coverage: pd.DataFrame, results: Result
                     "answers drawn from the model."
                 ),
                 alt="Scatter plots of observed against predicted shares; numbers in the table.",
-                figure=plot_predictive(drawn, what=what),
+                figure=plot_predictive(drawn, what=what, who=str(results.who)),
             )
         )
-    tables = (_shares(predictive, results.poles), _coverage(coverage, results.level))
+    tables = (_shares(predictive, results), _coverage(coverage, results))
     return [*blocks, Fold("Observed and predicted shares, as tables", tables)]
 
 
-def _coverage(coverage: pd.DataFrame, level: float) -> Grid:
+def _coverage(coverage: pd.DataFrame, results: Results) -> Grid:
     return grid(
         coverage,
         [
-            show.named("statistic", "Shares", _STATISTICS),
+            show.named("statistic", "Shares", _statistics(results.who)),
             show.count("groups", "Number"),
             show.share("inside_50", "Within the 50% interval"),
-            show.share("inside", f"Within the {level:.0%} interval"),
+            show.share("inside", f"Within the {results.level:.0%} interval"),
         ],
         caption="How many of the observed shares lie within the intervals.",
         csv="predictive_coverage",
     )
 
 
-def _shares(predictive: pd.DataFrame, poles: Poles) -> Grid:
+def _shares(predictive: pd.DataFrame, results: Results) -> Grid:
     level = float(predictive["level"].iloc[0]) if "level" in predictive else 0.9
     outside = (predictive["observed"] - predictive["upper"]).clip(lower=0) + (
         predictive["lower"] - predictive["observed"]
@@ -255,8 +263,8 @@ def _shares(predictive: pd.DataFrame, poles: Poles) -> Grid:
     return grid(
         ordered,
         [
-            show.named("statistic", "Share", _STATISTICS),
-            Column("Of", partial(_group, poles=poles), numeric=False),
+            show.named("statistic", "Share", _statistics(results.who)),
+            Column("Of", partial(_group, poles=results.poles), numeric=False),
             show.number("observed", "Observed"),
             show.number("estimate", "Predicted"),
             Column(f"{level:.0%} interval", lambda row: interval(row["lower"], row["upper"])),
@@ -291,7 +299,7 @@ def _specs(specs: pd.DataFrame) -> Grid:
     return grid(
         specs,
         [
-            Column("Model", lambda row: str(row["spec"]), numeric=False),
+            Column("Spec", lambda row: str(row["spec"]), numeric=False),
             Column("Of", lambda row: str(row["part"]), numeric=False),
             show.number("elpd_loo", "elpd", 1),
             show.number("difference", "Less than the best by", 1),

@@ -24,7 +24,7 @@ def comparison(results: Results) -> Section | None:
     reading = [_READING_LINKED if linked else _READING_APART]
     blocks: list[Block] = [_runs(runs)]
     if drift is not None:
-        reading.append(_READING_DRIFT.format(to=results.poles.negative.to))
+        reading.append(_READING_DRIFT.format(to=results.poles.negative.to, who=results.who))
         blocks += _drift(drift, results)
     estimates = _estimates(table, results, linked=linked)
     blocks.append(
@@ -47,7 +47,7 @@ _READING_APART = (
     "must not be compared as if 0 were the same place in all of them."
 )
 _READING_DRIFT = (
-    "Drift is how far a model has moved between two snapshots of it: the later minus the earlier "
+    "Drift is how far {who.a} has moved between two snapshots of it: the later minus the earlier "
     "position, negative {to}. The sentences are about the lean, the expected answer to a "
     "new statement, and a move of up to the margin counts as none. Of its acquiescence, negative "
     "means that it agrees less with whatever is said."
@@ -81,7 +81,8 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         blocks.append(Bullets(tuple(entries)))
     picture = Picture(
         name="drift",
-        caption="How far models have moved between two snapshots, on the scale of the leaning.",
+        caption=f"How far {results.who.many} have moved between two snapshots, on the scale of "
+        "the leaning.",
         alt="Forest plot of the differences; the numbers are in the table below.",
         figure=plot_drift(shown, results.poles),
     )

@@ -6,6 +6,7 @@ from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -39,10 +40,11 @@ def consistency(results: Results) -> Section | None:
     table, positions = results.table("consistency"), results.table("compass")
     if table is None and positions is None:
         return None
+    who = results.who
     reading = [
-        "A model that understands a statement gives the same answer to a paraphrase, and the "
-        "reverse answer to a negation or a political opposite. Here every wording is compared "
-        "with the original wording of its statement."
+        f"{who.a.capitalize()} that understands a statement gives the same answer to a paraphrase, "
+        "and the reverse answer to a negation or a political opposite. Here every wording is "
+        "compared with the original wording of its statement."
     ]
     blocks: list[Block] = []
     if table is not None:
@@ -53,7 +55,7 @@ def consistency(results: Results) -> Section | None:
             f"agreement makes strong disagreement with the reverse expected. Lines are {level:.0%} "
             "intervals over statements."
         )
-        blocks += _consistency(table, level)
+        blocks += _consistency(table, level, who)
     if positions is not None:
         reading.append(
             "On the compass the answers to other wordings are entered as they were given. So "
@@ -61,11 +63,11 @@ def consistency(results: Results) -> Section | None:
             "the open one, where the opposite answers to the original would be. Left and "
             "libertarian are negative."
         )
-        blocks += _compass(positions)
+        blocks += _compass(positions, who)
     return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
 
 
-def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
+def _consistency(table: pd.DataFrame, level: float, who: Noun) -> list[Block]:
     blocks: list[Block] = []
     if table["kind"].isin(PANELS).any():
         blocks.append(
@@ -73,7 +75,7 @@ def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
                 name="consistency",
                 caption="Share of answers to other wordings that are as the original's makes "
                 "them expected.",
-                alt="Dot plot of consistency by model; the numbers are in the table below.",
+                alt=f"Dot plot of consistency by {who}; the numbers are in the table below.",
                 figure=plot_consistency(table),
             )
         )
@@ -90,7 +92,7 @@ def _consistency(table: pd.DataFrame, level: float) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
-def _compass(table: pd.DataFrame) -> list[Block]:
+def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
     level = level_of(table)
     numbers = grid(
         table,
@@ -120,7 +122,7 @@ def _compass(table: pd.DataFrame) -> list[Block]:
     picture = Picture(
         name="compass",
         caption=f"Positions by wording. Crosses: {level:.0%} intervals over statements.",
-        alt="One small compass per model with the position of each wording's answers; the "
+        alt=f"One small compass per {who} with the position of each wording's answers; the "
         "numbers are in the table below.",
         figure=plot_compass(wide_positions(table)),
     )
@@ -144,8 +146,8 @@ def wide_positions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def order_agreement(results: Results) -> list[Block]:
-    """Show Kendall's tau of the models' order between ways of asking, folded."""
-    blocks = []
+    """Show Kendall's tau of the order between ways of asking, folded."""
+    blocks, who = [], results.who
     for over in ("instrument", "prefix", "variant", "kind"):
         table = results.table(f"rank_agreement_by_{over}")
         if table is None:
@@ -163,8 +165,8 @@ def order_agreement(results: Results) -> list[Block]:
         layout = grid(
             table,
             columns,
-            caption=f"Agreement of the order of the models by bias between two {over}s: 1 is the "
-            "same order, −1 the reverse. The interval takes the models as a sample.",
+            caption=f"Agreement of the order of the {who.many} by bias between two {over}s: 1 is "
+            f"the same order, −1 the reverse. The interval takes the {who.many} as a sample.",
             csv=f"rank_agreement_by_{over}",
         )
         blocks.append(Fold(f"Is the order the same whatever the {over}?", (layout,)))

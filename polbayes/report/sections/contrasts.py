@@ -10,6 +10,7 @@ from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, grid
 from polbayes.report.numbers import interval, number
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 
 
@@ -22,8 +23,8 @@ def contrast_blocks(results: Results) -> list[Block]:
     pairs, centre = (lean[lean["against"] == against] for against in ("model", "centre"))
     rope = number(float(lean["rope"].max()))
     about = (
-        "Does a difference matter? Here two models count as the same in practice where their lean, "
-        "the expected answer to a new statement, "
+        f"Does a difference matter? Here two {results.who.many} count as the same in practice "
+        "where their lean, the expected answer to a new statement, "
         f"differs by at most {rope} on the scale from −1 to 1, which is what changing sides in "
         f"{100 * float(lean['rope'].max()) / 2:.3g} of 100 answers does. A difference is decided "
         f"where its whole {results.level:.0%} interval lies on one side of that margin or inside "
@@ -31,14 +32,15 @@ def contrast_blocks(results: Results) -> list[Block]:
     )
     blocks: list[Block] = [Paragraph(about)]
     if results.verdict != "bad" and len(pairs):
-        blocks.append(Paragraph(_counted(pairs)))
+        blocks.append(Paragraph(_counted(pairs, results.who)))
     if len(pairs):
-        blocks.append(Fold("Differences between models, as a table", (_pairs(pairs, results),)))
+        title = f"Differences between {results.who.many}, as a table"
+        blocks.append(Fold(title, (_pairs(pairs, results),)))
     blocks.append(Fold("Distances from the centre, as a table", (_centre(centre, results),)))
     return blocks
 
 
-def _counted(pairs: pd.DataFrame) -> str:
+def _counted(pairs: pd.DataFrame, who: Noun) -> str:
     """Say how many pairs are decided, on the broadest measure."""
     total = (pairs["dimension"] == "total").any()
     rows = pairs[pairs["dimension"] == "total"] if total else pairs
@@ -47,8 +49,8 @@ def _counted(pairs: pd.DataFrame) -> str:
     equal, undecided = ((known["decision"] == word).sum() for word in (EQUAL, OPEN))
     where = " on all questions together" if total else ""
     return (
-        f"Pairs of models{where}: {decided} different in practice, {equal} the same in practice, "
-        f"{undecided} open."
+        f"Pairs of {who.many}{where}: {decided} different in practice, {equal} the same in "
+        f"practice, {undecided} open."
     )
 
 
@@ -117,7 +119,8 @@ def prefix_blocks(results: Results) -> list[Block]:
             decision_column("Verdict on the shift", results.poles),
         ],
         caption="Effects of the prefixes on leaning, on the scale of the bias, as differences from "
-        f"the model's own average; up to {number(float(table['rope'].max()))} counts as none.",
+        f"the {results.who}'s own average; up to {number(float(table['rope'].max()))} counts as "
+        "none.",
         csv="prefix_contrasts",
     )
     return [Fold("Does a prefix move the leaning in practice?", (layout,))]
@@ -135,17 +138,18 @@ def correlation_blocks(results: Results) -> list[Block]:
 def _correlated(row: dict[Any, Any], results: Results) -> str:
     where = f"{results.about(row['first'])} and {results.about(row['second'])} leaning"
     within = f"{results.level:.0%} interval {_span(row['lower'], row['upper'])}"
-    found = f"{number(row['estimate'])} ({within})"
+    found, who = f"{number(row['estimate'])} ({within})", results.who
     if row["of"] == "models":
         return (
-            f"Among the {row['n_models']} models themselves, the correlation of {where} is {found}."
+            f"Among the {row['n_models']} {who.many} themselves, the correlation of {where} is "
+            f"{found}."
         )
     before = _span(row["prior_lower"], row["prior_upper"])
     share = (row["upper"] - row["lower"]) / (row["prior_upper"] - row["prior_lower"])
-    little = ", so that the answers of these models say little about it" if share > 0.7 else ""
+    little = f", so that the answers of these {who.many} say little about it" if share > 0.7 else ""
     return (
-        f"In the population that the models stand for, the correlation of {where} is estimated at "
-        f"{found}; before any answer the interval was {before}{little}."
+        f"In the population that the {who.many} stand for, the correlation of {where} is "
+        f"estimated at {found}; before any answer the interval was {before}{little}."
     )
 
 

@@ -8,15 +8,16 @@ from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
+_TITLE = "How decided the {who.many} are"
 _READING = (
-    "Decisiveness says how sharply a model's answers follow what it thinks, and nothing about "
-    "where it stands: a model can be firmly in the middle, or waver far out. It multiplies the "
-    "distance between a statement and the point where the model would change its answer. At 1, "
+    "Decisiveness says how sharply {who.a}'s answers follow what it thinks, and nothing about "
+    "where it stands: {who.a} can be firmly in the middle, or waver far out. It multiplies the "
+    "distance between a statement and the point where the {who} would change its answer. At 1, "
     "a statement one unit away from that point gets the likelier answer about three times in "
     "four; at 5, practically always.",
-    "The second figure says the same in terms of answers: the probability that a model gives "
+    "The second figure says the same in terms of answers: the probability that {who.a} gives "
     "the same answer when it is asked the same question again. Leaning is measured in units "
-    "of the spread of what a model thinks of single statements, so that models that repeat "
+    "of the spread of what {who.a} thinks of single statements, so that {who.many} that repeat "
     "themselves more often are not taken for more extreme.",
 )
 
@@ -26,10 +27,11 @@ def decisiveness(results: Results) -> Section | None:
     table = results.table("decisiveness")
     if table is None:
         return None
+    who = results.who
     pictures = tuple(
         Picture(
             name=measure,
-            caption=f"{title}, the most decided model at the top. It has no direction. "
+            caption=f"{title}, the most decided {who} at the top. It has no direction. "
             f"Lines: {results.level:.0%} intervals.",
             alt=f"Forest plot. {title}; the numbers are in the table below.",
             figure=plot_decisiveness(table, measure=measure),
@@ -61,7 +63,8 @@ def decisiveness(results: Results) -> Section | None:
                 "no estimate of how sharply they answer and how often an answer would come again."
             )
         )
-    return Section("decisiveness", "How decided the models are", _READING, tuple(blocks))
+    reading = tuple(text.format(who=who) for text in _READING)
+    return Section("decisiveness", _TITLE.format(who=who), reading, tuple(blocks))
 
 
 def _copies(table: pd.DataFrame) -> list[str]:
@@ -69,4 +72,4 @@ def _copies(table: pd.DataFrame) -> list[str]:
     return [str(model) for model in again.loc[again["estimate"].isna(), "model"]]
 
 
-SECTION = SectionMaker("How decided the models are", decisiveness)
+SECTION = SectionMaker(_TITLE, decisiveness)

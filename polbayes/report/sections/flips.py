@@ -37,7 +37,7 @@ _MOST = 10
 _READING = (
     "A study often asks each question once, in one wording and after one prefix. This section says "
     "how often such a study would contradict this report. A conclusion flips where the study's "
-    "bias is on the other side of the centre, or of the other model's; “stands at the centre” "
+    "bias is on the other side of the centre, or of the other {who}'s; “stands at the centre” "
     "and “equal in practice” flip where it differs by more than the margin. An open verdict "
     "concludes nothing and is not listed.",
     "The studies ask the same statements. They are drawn from the fitted model: “one of these” "
@@ -64,7 +64,8 @@ def flips(results: Results) -> Section | None:
         fold = Fold("Every conclusion, and how probably it flips", (_table(concluded, results),))
         blocks.append(fold)
     blocks += _prompts(results)
-    return Section("flips", "What another study would conclude", _READING, tuple(blocks))
+    reading = tuple(text.format(who=results.who) for text in _READING)
+    return Section("flips", "What another study would conclude", reading, tuple(blocks))
 
 
 def _summary(concluded: pd.DataFrame, risky: int) -> str:
@@ -94,7 +95,8 @@ def _studies(results: Results) -> list[Block]:
         caption="Bias that a study would publish that asks each statement once, in one of these "
         "wordings and after one of these prefixes. Below the dots: the bias from all prompts, "
         f"with its {results.level:.0%} interval. Far apart dots mean that the prompt decides.",
-        alt=f"Dot plot of twenty studies for each model, {results.level:.0%} of them: {told}.",
+        alt=f"Dot plot of twenty studies for each {results.who}, "
+        f"{results.level:.0%} of them: {told}.",
         figure=plot_single_prompt(asked, posterior, results.poles),
         csv=("single_prompt", "single_prompt_studies"),
     )
@@ -137,7 +139,7 @@ def _prompts(results: Results) -> list[Block]:
         "prefix": ("The prefixes that move most", ["model", "dimension", "prefix"]),
         "wording": ("The wordings that move most", ["model", "dimension", "item", "variant"]),
     }
-    of = {"prefix": "the model's bias", "wording": "the answer to its statement"}
+    of = {"prefix": f"the {results.who}'s bias", "wording": "the answer to its statement"}
     for kind, (title, names) in texts.items():
         rows = table[table["kind"] == kind]
         if len(rows):

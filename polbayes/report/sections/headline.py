@@ -20,13 +20,15 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import correlation_blocks
 
+_TITLE = "Where the {who.many} stand"
+
 
 def headline(results: Results) -> Section | None:
     """Show the models on the two dimensions, with a sentence for each."""
     theta = results.table("theta")
     if theta is None and results.mixed:
         return None
-    title = "Where the models stand"
+    title = _TITLE.format(who=results.who)
     if results.unlinked:
         return None  # runs whose scales are not linked have no common map
     if theta is None:
@@ -34,15 +36,15 @@ def headline(results: Results) -> Section | None:
         return Section("leaning", title, (absent,), ())
     level = f"{results.level:.0%}"
     reading = (
-        f"Each model has a latent leaning on {_questions(theta, results.dimensions)} questions, "
-        "estimated from all its answers after setting apart how it was asked and its tendency to "
-        f"agree. {_unit(results)}{_each(results.dimensions, results.poles)}",
+        f"Each {results.who} has a latent leaning on {_questions(theta, results.dimensions)} "
+        "questions, estimated from all its answers after setting apart how it was asked and its "
+        f"tendency to agree. {_unit(results)}{_each(results.dimensions, results.poles)}",
         f"Every number comes with its {level} interval: given the model and the answers, the "
         f"true value lies inside with a probability of {level}.",
         *_of_verdicts(results),
     )
     blocks = (
-        *_maps(results, theta, level),
+        *_maps(results, theta),
         *correlation_blocks(results),
         Fold("Leanings and leans, as a table", (_numbers(results, theta),)),
         *_files(results),
@@ -68,21 +70,21 @@ def _each(dimensions: Sequence[Dimension], poles: Poles) -> str:
 
 def _unit(results: Results) -> str:
     """Explain 0 and the unit."""
-    theta, poles = results.table("theta"), results.poles
+    theta, poles, who = results.table("theta"), results.poles, results.who
     low, high = poles.negative, poles.positive
     sides = f"Negative is {low.towards}, positive is {high.towards}"
     if theta is not None and "scale" in theta and (theta["scale"] == POPULATION).all():
         return (
             f"{sides}, and both 0 and the unit are those of the population: 0 is the mean of its "
             "persons' positions and 1 their standard deviation, so that about a sixth of them are "
-            f"further {low.of} than a model at −1. How uncertain both are is in the intervals. The "
+            f"further {low.of} than {who.a} at −1. How uncertain both are is in the intervals. The "
             f"lean is still the expected answer to a new statement, {poles.scale}."
         )
     if theta is not None and "scale" in theta:
         return (
             f"{sides}, and both 0 and the unit are those of the "
             "reference, the respondents that readers know: 0 is the mean of their positions and 1 "
-            f"their standard deviation, so that a model at −1 is as far {low.of} their mean as "
+            f"their standard deviation, so that {who.a} at −1 is as far {low.of} their mean as "
             "they "
             "differ from each other. How uncertain both are is in the intervals. The lean is still "
             f"the expected answer to a new statement, {poles.scale}."
@@ -90,17 +92,17 @@ def _unit(results: Results) -> str:
     if results.table("decisiveness") is None:
         return (
             f"{sides}, and 0 is the midpoint of the statements asked: "
-            f"a model there is as likely to take the {low.word} as the {high.word} side of an "
+            f"{who.a} there is as likely to take the {low.word} as the {high.word} side of an "
             "average "
             "statement. It is not the midpoint of any electorate. The unit is the noise from run "
-            "to run, so that a model that repeats itself more often is further from 0."
+            f"to run, so that {who.a} that repeats itself more often is further from 0."
         )
     return (
         f"{sides}. The estimate is for statements like these: those "
         "asked are taken as a sample, and another sample would give another number, which the "
         "interval allows for. 0 is the midpoint of such statements, not of any electorate, and how "
-        "uncertain that midpoint is, is in the interval too. The unit is the spread of what a "
-        f"model thinks of single statements: at −1, it is {low.of} the midpoint on about five of "
+        "uncertain that midpoint is, is in the interval too. The unit is the spread of what "
+        f"{who.a} thinks of single statements: at −1, it is {low.of} the midpoint on about five of "
         "six equally difficult statements. The table also has the position on the statements asked "
         "and on no others, which is known more precisely, and the lean: the expected answer to a "
         f"new statement, {poles.scale}."
@@ -111,10 +113,11 @@ def _of_verdicts(results: Results) -> tuple[str, ...]:
     contrasts = results.table("contrasts")
     if contrasts is None:
         return ()
-    return (reading_of_verdicts(results.level, float(contrasts["rope"].max()), results.poles),)
+    rope = float(contrasts["rope"].max())
+    return (reading_of_verdicts(results.level, rope, results.poles, results.who),)
 
 
-def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...]:
+def _maps(results: Results, theta: pd.DataFrame) -> tuple[Block, ...]:
     """Show a map of every requested pair of dimensions, by default the first two."""
     known = {d.dimension: d for d in results.dimensions}
     there = [name for name in known if name in set(theta["dimension"])]
@@ -124,37 +127,36 @@ def _maps(results: Results, theta: pd.DataFrame, level: str) -> tuple[Block, ...
     blocks: list[Block] = []
     for n, (x, y) in enumerate(wanted):
         name = f"leaning_map_{n + 1}" if n else "leaning_map"
-        blocks += _map(theta, level, (known[x], known[y]), name, results.table("theta_asked"))
+        blocks += _map(results, theta, (known[x], known[y]), name)
     return tuple(blocks)
 
 
 def _map(
-    theta: pd.DataFrame,
-    level: str,
-    pair: tuple[Dimension, Dimension],
-    name: str,
-    asked: pd.DataFrame | None,
+    results: Results, theta: pd.DataFrame, pair: tuple[Dimension, Dimension], name: str
 ) -> tuple[Block, ...]:
-    shown = placed(theta, pair)
+    shown, who, asked = placed(theta, pair), results.who, results.table("theta_asked")
     across, up = (" to ".join(one.poles) for one in pair)
     x, y = (one.label.lower() for one in pair)
     absent = [str(m) for m in theta["model"].unique() if m not in shown.index]
     note = f" Not on the map for want of an estimate: {listed(absent)}." if absent else ""
     if shown.empty:
-        return (Paragraph("There is no map, because no model has an estimate on both dimensions."),)
+        text = f"There is no map, because no {who} has an estimate on both dimensions."
+        return (Paragraph(text),)
     picture = Picture(
         name=name,
         caption=(
-            f"The models on the two dimensions: across the page from {across}, upwards from {up}. "
-            f"The lines through each point are its {level} intervals.{note}"
+            f"The {who.many} on the two dimensions: across the page from {across}, upwards from "
+            f"{up}. The lines through each point are its {results.level:.0%} intervals.{note}"
         ),
         alt=(
-            f"Map of {len(shown)} models, {x} leaning across and {y} leaning up, "
+            f"Map of {len(shown)} {who.many}, {x} leaning across and {y} leaning up, "
             "each a point with a cross of intervals. The numbers are in the table below."
         ),
         figure=plot_leaning_map(theta, pair),
         csv=("theta",),
-        chart=leaning_chart({LIKE_THESE: theta, **({} if asked is None else {THESE: asked})}, pair),
+        chart=leaning_chart(
+            {LIKE_THESE: theta, **({} if asked is None else {THESE: asked})}, pair, who
+        ),
     )
     return (picture,)
 
@@ -193,7 +195,7 @@ def _numbers(results: Results, theta: pd.DataFrame) -> Block:
             show.chance("p_left", f"Probability {poles.negative.of} the centre, however little"),
             *beside,
         ],
-        caption="Latent leaning by model and dimension.",
+        caption=f"Latent leaning by {results.who} and dimension.",
         csv="theta",
     )
 
@@ -214,4 +216,4 @@ def _with_interval(name: str, header: str) -> Column:
     return Column(header, text)
 
 
-SECTION = SectionMaker("Where the models stand", headline, analysis="ideology")
+SECTION = SectionMaker(_TITLE, headline, analysis="ideology")

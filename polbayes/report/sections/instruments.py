@@ -9,15 +9,14 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 _READING = (
-    "Each instrument asks about the same dimensions with statements of its own. Here every model "
+    "Each instrument asks about the same dimensions with statements of its own. Here every {who} "
     "has a leaning of its own on each. Its zero is the midpoint of that instrument's statements "
-    "and its unit their sharpness, so a difference that all models share says something of the "
+    "and its unit their sharpness, so a difference that all {who.many} share says something of the "
     "statements: one questionnaire may be worded further to one side than another. A difference "
-    "of one "
-    "model that others do not share is about that model.",
-    "The correlation says whether the instruments put the models in the same order and at similar "
-    "distances: 1 means that what one instrument says of a model can be told from the other. Few "
-    "models leave it wide open.",
+    "of one {who} that others do not share is about that {who}.",
+    "The correlation says whether the instruments put the {who.many} in the same order and at "
+    "similar distances: 1 means that what one instrument says of {who.a} can be told from the "
+    "other. Few {who.many} leave it wide open.",
 )
 
 
@@ -40,15 +39,16 @@ def instruments(results: Results) -> Section | None:
     if correlations is not None:
         blocks.append(_correlations(correlations, results))
     blocks += [_differences(differences, results), _levels(levels, results)]
-    return Section("instruments", "Do the instruments agree?", _READING, tuple(blocks))
+    reading = tuple(text.format(who=results.who) for text in _READING)
+    return Section("instruments", "Do the instruments agree?", reading, tuple(blocks))
 
 
 def _correlations(table: pd.DataFrame, results: Results) -> Block:
     columns = [
         *show.texts("dimension", "first", "second", "quantity"),
-        *show.estimate("Correlation over models", results.level),
+        *show.estimate(f"Correlation over {results.who.many}", results.level),
     ]
-    caption = "Correlation of the models' leanings on two instruments."
+    caption = f"Correlation of the {results.who.many}' leanings on two instruments."
     return grid(table, columns, caption=caption, csv="instrument_correlations")
 
 
@@ -70,7 +70,7 @@ def _levels(table: pd.DataFrame, results: Results) -> Block:
         *show.estimate(results.poles.header("Leaning"), results.level),
         show.chance("p_left", f"Probability {results.poles.negative.of} the centre"),
     ]
-    caption = "Leaning of every model on every instrument."
+    caption = f"Leaning of every {results.who} on every instrument."
     return folded_grid("By instrument", table, columns, caption=caption, csv="by_instrument")
 
 

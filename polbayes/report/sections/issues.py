@@ -16,7 +16,7 @@ from polbayes.report.charts.heat import MOST_VALUES, statement_chart
 from polbayes.report.figures.items import signed
 from polbayes.report.figures.statement_map import plot_statement_map
 from polbayes.report.numbers import number
-from polbayes.report.prose import listed, plural
+from polbayes.report.prose import Noun, listed, plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -29,21 +29,21 @@ def issues(results: Results) -> Section | None:
     slices, prefixes = slices_of(results)
     if not slices:
         return None
-    about, poles = _about(results), results.poles
+    about, poles, who = _about(results), results.poles, results.who
     low, high = poles.negative, poles.positive
     first = next(iter(slices.values()))
     fitted = ESTIMATED in slices
     what = "as the fitted model expects them" if fitted else "counted as they came"
     picture = Picture(
         name="issues",
-        caption=f"How each model leans on each statement: its answers, {what}, from −1 (always on "
+        caption=f"How each {who} leans on each statement: its answers, {what}, from −1 (always on "
         f"the {low.word} side, purple) to 1 (always on the {high.word} side, orange). Statements "
-        f"are sorted from {low.word} to {high.word} by the mean of the models.",
+        f"are sorted from {low.word} to {high.word} by the mean of the {who.many}.",
         alt=f"Heat map of {plural(len(about), 'statement')} by "
-        f"{plural(first['model'].nunique(), 'model')}; the numbers are in the table below.",
+        f"{plural(first['model'].nunique(), str(who))}; the numbers are in the table below.",
         figure=plot_statement_map(first, about),
         csv=("bias_by_item", "issues") if fitted else ("issues",),
-        chart=statement_chart(slices, about, drill=prefixes, poles=poles),
+        chart=statement_chart(slices, about, drill=prefixes, poles=poles, who=who),
     )
     sides = (
         f"Agreeing with a statement of {high.noun} and disagreeing with one of {low.noun} count as "
@@ -56,7 +56,7 @@ def issues(results: Results) -> Section | None:
             "where that is uncertain, the colour is pale"
         )
     reading = (
-        "Each row is a statement, each column a model, and the colour is the side that the model "
+        f"Each row is a statement, each column {who.a}, and the colour is the side that the {who} "
         f"takes: purple {low.word}, orange {high.word}, white neither. {sides}; wordings of one "
         "statement count the same.",
         "This is about the very statements asked. What it says of other statements like these is "
@@ -68,7 +68,7 @@ def issues(results: Results) -> Section | None:
         ),
     )
     observed = slices[OBSERVED]
-    blocks = (*_sentences(first, about), picture, _numbers(first, about, fitted, results))
+    blocks = (*_sentences(first, about, who), picture, _numbers(first, about, fitted, results))
     return Section("issues", "On which issues?", reading, blocks, {"issues": observed})
 
 
@@ -158,8 +158,8 @@ def _about(results: Results) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _sentences(table: pd.DataFrame, about: pd.DataFrame) -> list[Block]:
-    """Name the statements on which the models differ most."""
+def _sentences(table: pd.DataFrame, about: pd.DataFrame, who: Noun) -> list[Block]:
+    """Name the statements on which the respondents differ most."""
     if table["model"].nunique() < 2:
         return []
     values = table.pivot(index="item", columns="model", values="estimate")
@@ -170,7 +170,7 @@ def _sentences(table: pd.DataFrame, about: pd.DataFrame) -> list[Block]:
         f"{number(values.loc[item].max())})"
         for item in spread.index[:_MOST_NAMED]
     ]
-    return [Paragraph(f"The models are furthest apart on {listed(named)}.")]
+    return [Paragraph(f"The {who.many} are furthest apart on {listed(named)}.")]
 
 
 def _numbers(table: pd.DataFrame, about: pd.DataFrame, fitted: bool, results: Results) -> Fold:
@@ -188,10 +188,9 @@ def _numbers(table: pd.DataFrame, about: pd.DataFrame, fitted: bool, results: Re
         *estimate,
     ]
     name = "bias_by_item" if fitted else "issues"
-    layout = grid(
-        table, columns, caption="Leaning by model and statement.", csv=name, searchable=True
-    )
-    return Fold("Models and statements, as a table", (layout,))
+    caption = f"Leaning by {results.who} and statement."
+    layout = grid(table, columns, caption=caption, csv=name, searchable=True)
+    return Fold(f"{results.who.many.capitalize()} and statements, as a table", (layout,))
 
 
 SECTION = SectionMaker("On which issues", issues, joint=True)

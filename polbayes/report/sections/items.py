@@ -18,12 +18,12 @@ def items(results: Results) -> Section | None:
     if table is None:
         return None
     statements = first_wordings(results.responses)
-    low, high = results.poles.negative, results.poles.positive
+    low, high, who = results.poles.negative, results.poles.positive, results.who
     reading: tuple[str, ...] = (
-        "The location (difficulty) of a statement is the leaning at which a model is as likely "
-        f"to answer it {low.to} as {high.to}. A negative location means that even models "
+        f"The location (difficulty) of a statement is the leaning at which {who.a} is as likely "
+        f"to answer it {low.to} as {high.to}. A negative location means that even {who.many} "
         f"{low.of} the centre are drawn to the {high.word} side of it, a positive one that even "
-        f"models {high.of} the centre answer it {low.to}. Locations are centred within a "
+        f"{who.many} {high.of} the centre answer it {low.to}. Locations are centred within a "
         "dimension: "
         "their mean is 0. The pointers ◀ and ▶ say which side agreeing is on.",
         f"The discrimination says how sharply a statement tells {low.word} from {high.word}: 1 is "
@@ -39,9 +39,9 @@ def items(results: Results) -> Section | None:
             sign = f"agreeing is {high.to} where it is positive, and {low.to} where negative"
             pointers, leans = "", "is inclined to disagree"
         reading = (
-            "The discrimination says how much a model's position matters for its answer to a "
+            f"The discrimination says how much {who.a}'s position matters for its answer to a "
             f"statement: not at all where it is 0, and {sign}. The difficulty (location) is what "
-            f"is taken off that: a model in the middle {leans} on a statement with a positive "
+            f"is taken off that: {who.a} in the middle {leans} on a statement with a positive "
             f"one.{pointers} The lines are {results.level:.0%} intervals.",
         )
     drawn, which = _most_telling(table)

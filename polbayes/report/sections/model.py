@@ -12,7 +12,8 @@ def model(results: Results) -> Section | None:
     how = (
         "from the predictors, each with its coefficient β, and from deviations u of its groups."
         if results.mixed
-        else "from how the model was asked, and from what it holds. A positive η favours agreeing."
+        else f"from how the {results.who} was asked, and from what it holds. A positive η favours "
+        "agreeing."
     )
     reading = (
         f"The equation says how an answer is thought to come about: {how} The priors say what was "

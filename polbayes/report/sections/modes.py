@@ -15,17 +15,18 @@ _QUANTITIES: Mapping[str, str] = {
     "adds": "What it adds (share of variance that the others do not predict)",
 }
 _PAIRS: Mapping[str, str] = {
-    "correlation": "Correlation of positions over models",
-    "difference": "First minus second, mean of the models",
+    "correlation": "Correlation of positions over {who.many}",
+    "difference": "First minus second, mean of the {who.many}",
 }
 _READING = (
-    "The same models were asked the same statements in several {many}. All answers belong to one "
-    "position θ of each model; a {one} moves all models (its effect on leaning), may spread them "
-    "out or draw them together (its discrimination), and moves single models (positions by {one}).",
-    "The correlation says how well one {one} predicts another: near 1, one of them would have put "
-    "the models in the same order. What a {one} adds is the share of the variance of positions in "
-    "it that the mean of the others does not predict; a large share means that it measures "
-    "something else, not that it is better.",
+    "The same {who.many} were asked the same statements in several {many}. All answers belong to "
+    "one position θ of each {who}; a {one} moves all {who.many} (its effect on leaning), may "
+    "spread them out or draw them together (its discrimination), and moves single {who.many} "
+    "(positions by {one}).",
+    "The correlation says how well one {one} predicts another: near 1, one of them would have "
+    "put the {who.many} in the same order. What a {one} adds is the share of the variance of "
+    "positions in it that the mean of the others does not predict; a large share means that it "
+    "measures something else, not that it is better.",
 )
 
 
@@ -43,11 +44,12 @@ def _section(one: str, many: str, results: Results) -> Section | None:
     effects, pairs = results.table(many), results.table(f"{one}_pairs")
     if effects is None or pairs is None:
         return None
-    level = results.level
+    level, who = results.level, results.who
+    words = {name: text.format(who=who) for name, text in _PAIRS.items()}
     blocks: list[Block] = [
         grid(
             pairs,
-            _columns(("dimension", "first", "second"), _PAIRS, level),
+            _columns(("dimension", "first", "second"), words, level),
             caption=f"How well every two {many} agree.",
             csv=f"{one}_pairs",
         ),
@@ -65,10 +67,10 @@ def _section(one: str, many: str, results: Results) -> Section | None:
             *show.estimate(results.poles.header("Position"), level),
             show.chance("p_left", f"Probability {results.poles.negative.of} the centre"),
         ]
-        caption = f"The position of every model in every {one}, in the unit of θ."
+        caption = f"The position of every {who} in every {one}, in the unit of θ."
         csv = f"{one}_positions"
         blocks.append(folded_grid(f"By {one}", places, columns, caption=caption, csv=csv))
-    reading = tuple(text.format(one=one, many=many) for text in _READING)
+    reading = tuple(text.format(one=one, many=many, who=who) for text in _READING)
     return Section(many, f"Do the {many} agree?", reading, tuple(blocks))
 
 

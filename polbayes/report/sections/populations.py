@@ -10,8 +10,8 @@ _READING = (
     "A population is known by its shares of answers only, and enters as a distribution: its mean "
     "is its position, and its spread the standard deviation of the positions of its persons. The "
     "spread follows from how evenly its answers are divided, if persons have views of their own "
-    "on single statements as models do and answer as decisively as the other respondents.",
-    "The share of persons {of} a model says where it would stand among them: 50% is the median.",
+    "on single statements as the other respondents do, and answer as decisively as these.",
+    "The share of persons {of} {who.a} says where it would stand among them: 50% is the median.",
 )
 
 
@@ -21,7 +21,7 @@ def populations(results: Results) -> Section | None:
     if table is None or shares is None:
         return None
     of = results.poles.negative.of
-    reading = tuple(text.format(of=of) for text in _READING)
+    reading = tuple(text.format(of=of, who=results.who) for text in _READING)
     words = {"mean": "Mean", "spread": "Standard deviation of persons"}
     columns = [
         *show.texts("population", "dimension"),

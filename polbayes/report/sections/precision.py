@@ -11,17 +11,17 @@ from polbayes.report.asked import size
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.d_study import NUMBERS, one_at_a_time, plot_d_study
 from polbayes.report.numbers import count, number, share
-from polbayes.report.prose import listed, plural
+from polbayes.report.prose import Noun, listed, plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-MEASURES: Mapping[str, str] = {
+_MEASURES: Mapping[str, str] = {
     "dependability": "dependability",
     "generalizability": "generalizability",
-    "se_bias": "standard error of a model's bias",
-    "se_theta": "standard error of a model's latent leaning",
-    "se_bias_relative": "standard error of a comparison of models, bias",
-    "se_theta_relative": "standard error of a comparison of models, latent leaning",
+    "se_bias": "standard error of {who.a}'s bias",
+    "se_theta": "standard error of {who.a}'s latent leaning",
+    "se_bias_relative": "standard error of a comparison of {who.many}, bias",
+    "se_theta_relative": "standard error of a comparison of {who.many}, latent leaning",
 }
 ONE = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "repetition"}
 MANY = {
@@ -31,7 +31,7 @@ MANY = {
     "runs": "repetitions",
 }
 _LITTLE = 0.05
-# With fewer models the variance between them is poorly known.
+# With fewer respondents the variance between them is poorly known.
 FEW_MODELS = 5
 
 
@@ -43,12 +43,16 @@ def precision(results: Results) -> Section | None:
     return Section(
         "precision",
         "How many questions are enough",
-        (*_reading(designs), *_unbalanced(own)),
-        (*_sentences(own, designs, results), *_figure(designs), *_tables(own, designs, results)),
+        (*_reading(designs, results.who), *_unbalanced(own, results.who)),
+        (
+            *_sentences(own, designs, results),
+            *_figure(designs, results.who),
+            *_tables(own, designs, results),
+        ),
     )
 
 
-def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
+def _reading(designs: pd.DataFrame, who: Noun) -> tuple[str, ...]:
     prefixes = (
         "the prefixes are taken to be all that matter"
         if designs["prefixes_are"].iloc[0] == "fixed"
@@ -57,23 +61,28 @@ def _reading(designs: pd.DataFrame) -> tuple[str, ...]:
     return (
         "Would other statements, other wordings and other prefixes have shown the same? Two "
         "coefficients answer that, from 0 (not at all) to 1 (exactly). Generalizability is about "
-        "the differences between models: it is the correlation that one may expect with a study "
-        "of the same size that asks other statements like these. Dependability is about where "
-        "each model stands, and also counts what moves all models together. The standard "
-        "error says the same in units of the leaning.",
+        f"the differences between {who.many}: it is the correlation that one may expect with a "
+        "study of the same size that asks other statements like these. Dependability is about "
+        f"where each {who} stands, and also counts what moves all {who.many} together. The "
+        "standard error says the same in units of the leaning.",
         f"The statements and wordings are taken for a sample of those that might be asked; "
         f"{prefixes}. From how much they differ follows what asking more of "
         "each would bring. Planned studies have as many statements of one side as of the other.",
     )
 
 
-def _unbalanced(own: pd.DataFrame) -> tuple[str, ...]:
+def _unbalanced(own: pd.DataFrame, who: Noun) -> tuple[str, ...]:
     if own["balanced"].all():
         return ()
     return (
-        "On at least one dimension some model was asked statements of one side alone. Agreeing "
+        f"On at least one dimension some {who} was asked statements of one side alone. Agreeing "
         "with anything does not cancel there, and counts as error of this run.",
     )
+
+
+def _measures(who: Noun) -> Mapping[str, str]:
+    """Return what the measures of precision are called."""
+    return {name: text.format(who=who) for name, text in _MEASURES.items()}
 
 
 def _shown(table: pd.DataFrame) -> str:
@@ -93,24 +102,25 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
             if dimension == "total"
             else f"{results.about(dimension).capitalize()} questions"
         )
-        entries.append((name, f"{_now(own, rows, results.level)} {_cheapest(rows)}"))
+        entries.append((name, f"{_now(own, rows, results)} {_cheapest(rows, results.who)}"))
     widest = designs[designs["dimension"] == _shown(designs)]
     return [
         Bullets(tuple(entries)),
-        *(Paragraph(text) for text in _few(own)),
+        *(Paragraph(text) for text in _few(own, results.who)),
         Paragraph(f"{_worth(widest, results)} {_buys(widest)}".strip()),
     ]
 
 
-def _few(own: pd.DataFrame) -> list[str]:
-    """Warn about coefficients based on few models."""
+def _few(own: pd.DataFrame, who: Noun) -> list[str]:
+    """Warn about coefficients based on few respondents."""
     models = own["model"].dropna().nunique()
     if models >= FEW_MODELS:
         return []
     return [
-        f"The coefficients are shares of the differences between {plural(models, 'model')}. With "
-        "so few they depend on which models these are: models that are far apart make any "
-        "questionnaire look precise. Plan a study of other models by the standard errors."
+        f"The coefficients are shares of the differences between {plural(models, str(who))}. "
+        f"With so few they depend on which {who.many} these are: {who.many} that are far apart "
+        f"make any questionnaire look precise. Plan a study of other {who.many} by the standard "
+        "errors."
     ]
 
 
@@ -132,13 +142,14 @@ def _worth(rows: pd.DataFrame, results: Results) -> str:
     )
 
 
-def _now(own: pd.DataFrame, rows: pd.DataFrame, level: float) -> str:
+def _now(own: pd.DataFrame, rows: pd.DataFrame, results: Results) -> str:
     measure = str(rows["measure"].iloc[0])
     here = own[(own["dimension"] == rows["dimension"].iloc[0]) & (own["measure"] == measure)]
     (row,) = here[here["model"].isna()].to_dict(orient="records")
     most = math.inf if measure.startswith("se_") else 0.99
     estimate, lower, upper = (_below(row[name], most) for name in ("estimate", "lower", "upper"))
-    return f"the {MEASURES[measure]} is {estimate} ({level:.0%} interval {lower} to {upper})."
+    named = _measures(results.who)[measure]
+    return f"the {named} is {estimate} ({results.level:.0%} interval {lower} to {upper})."
 
 
 def _below(value: float, most: float) -> str:
@@ -146,7 +157,7 @@ def _below(value: float, most: float) -> str:
     return f"more than {number(most)}" if value > most else number(value)
 
 
-def _cheapest(rows: pd.DataFrame) -> str:
+def _cheapest(rows: pd.DataFrame, who: Noun) -> str:
     first = rows.iloc[0]
     measure, wanted = str(first["measure"]), number(first["wanted"])
     most = measure.startswith("se_")
@@ -163,7 +174,7 @@ def _cheapest(rows: pd.DataFrame) -> str:
     cost = "" if row["cost"] == row["questions"] else f", at a cost of {number(row['cost'])} each"
     return (
         f"The cheapest of {len(rows)} designs that brings it to {aim} asks {_asking(row)}: "
-        f"{count(row['questions'])} questions of each model{cost}."
+        f"{count(row['questions'])} questions of each {who}{cost}."
     )
 
 
@@ -201,11 +212,11 @@ def _buys(rows: pd.DataFrame) -> str:
     return text.strip()
 
 
-def _figure(designs: pd.DataFrame) -> list[Block]:
+def _figure(designs: pd.DataFrame, who: Noun) -> list[Block]:
     rows = designs[designs["dimension"] == _shown(designs)]
     if all(len(one_at_a_time(rows, name)) < 2 for name in NUMBERS):
         return []
-    what = MEASURES[str(rows["measure"].iloc[0])]
+    what = _measures(who)[str(rows["measure"].iloc[0])]
     return [
         Picture(
             name="d_study",
@@ -213,17 +224,18 @@ def _figure(designs: pd.DataFrame) -> list[Block]:
             "of this run is changed and the others stay. Flat lines buy little. Bands are "
             "posterior intervals.",
             alt=f"Lines of the {what} by number of questions; the numbers are in the table below.",
-            figure=plot_d_study(rows, title=what),
+            figure=plot_d_study(rows, title=what, who=str(who)),
         )
     ]
 
 
 def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[Block]:
+    measures = _measures(results.who)
     here = grid(
         own,
         [
             show.text("dimension"),
-            show.named("measure", "Measure", MEASURES),
+            show.named("measure", "Measure", measures),
             show.text("model"),
             *show.estimate("Estimate", results.level, digits=3),
         ],
@@ -238,9 +250,9 @@ def _tables(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> list[
         [
             show.text("dimension"),
             *(show.number(name, MANY[name].capitalize(), 0) for name in NUMBERS),
-            show.number("questions", "Questions of each model", 0),
+            show.number("questions", f"Questions of each {results.who}", 0),
             *([show.number("cost", "Cost")] if priced else []),
-            *show.estimate(MEASURES[measure].capitalize(), results.level, prefix=measure, digits=3),
+            *show.estimate(measures[measure].capitalize(), results.level, prefix=measure, digits=3),
             show.number("se_bias", "Standard error of the bias"),
             show.chance("p_reached", "Probability that it is as wanted"),
         ],

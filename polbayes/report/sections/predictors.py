@@ -12,14 +12,15 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 _READING = (
-    "The analysis lets a part of the model depend on what kind of model it is. A coefficient of "
-    "theta says how much further {high} (positive) or {low} (negative) models lean that are higher "
-    "by 1 on a predictor: for a predictor that is yes or no, how the two kinds differ. What "
+    "The analysis lets a part of the model depend on what kind of {who} it is. A coefficient of "
+    "theta says how much further {high} (positive) or {low} (negative) {who.many} lean that are "
+    "higher by 1 on a predictor: for a predictor that is yes or no, how the two kinds differ. What "
     "follows a colon is the dimension, or another predictor, that it is for. The scale is that "
     "of the latent leaning; coefficients of acquiescence are about agreeing with everything.",
-    "The models asked stand for more models of their kind, so the intervals are wide where there "
-    "are few of them: they say what is known of such models in general, not of these alone. A "
-    "difference between kinds of models is no proof that the kind is its cause.",
+    "The {who.many} asked stand for more {who.many} of their kind, so the intervals are wide "
+    "where there are few of them: they say what is known of such {who.many} in general, not of "
+    "these alone. A difference between kinds of {who.many} is no proof that the kind is its "
+    "cause.",
 )
 
 
@@ -40,8 +41,9 @@ def predictors(results: Results) -> Section | None:
         rest = _numbers(table, results, "All coefficients of common terms.")
         blocks.append(Fold("All coefficients of common terms, as a table", (rest,)))
     low, high = results.poles.negative.towards, results.poles.positive.towards
-    reading = tuple(text.format(low=low, high=high) for text in _READING)
-    return Section("predictors", "Do kinds of models lean differently?", reading, tuple(blocks))
+    reading = tuple(text.format(low=low, high=high, who=results.who) for text in _READING)
+    title = f"Do kinds of {results.who.many} lean differently?"
+    return Section("predictors", title, reading, tuple(blocks))
 
 
 def _of_models(table: pd.DataFrame, results: Results) -> pd.Series:
@@ -54,12 +56,13 @@ def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
     drawn = table.assign(term=table["part"] + ": " + table["term"])
     picture = Picture(
         name="predictors",
-        caption="How kinds of models differ: coefficients with intervals.",
+        caption=f"How kinds of {results.who.many} differ: coefficients with intervals.",
         alt="Forest plot of the coefficients; the numbers are in the table below.",
         figure=plot_coefficients(drawn, by=None),
         csv=("coefficients",),
     )
-    return (picture, _numbers(table, results, "Coefficients of attributes of the models."))
+    caption = f"Coefficients of attributes of the {results.who.many}."
+    return (picture, _numbers(table, results, caption))
 
 
 def _numbers(table: pd.DataFrame, results: Results, caption: str) -> Block:
@@ -77,8 +80,8 @@ def _groups(table: pd.DataFrame, results: Results) -> Block:
         *show.estimate("Effect", results.level),
         show.chance("p_positive", "Probability above 0"),
     ]
-    caption = "Effects of groups of models, as deviations from the mean of the groups."
+    caption = f"Effects of groups of {results.who.many}, as deviations from the mean of the groups."
     return grid(table, columns, caption=caption, csv="group_effects")
 
 
-SECTION = SectionMaker("Kinds of models", predictors, optional=True)
+SECTION = SectionMaker("Kinds of {who.many}", predictors, optional=True)

@@ -21,6 +21,7 @@ from polbayes.report.charts.parts import LEFT_RIGHT
 from polbayes.report.figures.forests import plot_prefix_shift
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
 from polbayes.report.figures.style import DISAGREE_AGREE, LEFT_LOW
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.contrasts import prefix_blocks
@@ -29,7 +30,7 @@ EFFECTS = {
     "steer": (
         "prefix_steer",
         "Effect of the prefix on leaning",
-        "Purple and negative: the prefix moves the model's answers {low.to}; orange and "
+        "Purple and negative: the prefix moves the {who}'s answers {low.to}; orange and "
         "positive: {high.to}.",
         LEFT_LOW,
         LEFT_RIGHT,
@@ -37,7 +38,7 @@ EFFECTS = {
     "acquiescence": (
         "prefix_acquiescence",
         "Effect of the prefix on agreeing",
-        "Brown and negative: with this prefix the model agrees less, whatever the statement; "
+        "Brown and negative: with this prefix the {who} agrees less, whatever the statement; "
         "green and positive: it agrees more.",
         DISAGREE_AGREE,
         BROWN_GREEN,
@@ -60,16 +61,17 @@ def prefixes(results: Results) -> Section | None:
     by_prefix = estimated(overall(results.table("bias_by_prefix")))
     if effects is None and by_prefix is None:
         return None
+    who = results.who
     reading = [
-        "A prefix is what is said to a model before the statement, from nothing at all "
+        f"A prefix is what is said to {who.a} before the statement, from nothing at all "
         "(baseline) to a request with a scale. The texts are in the section on the prompts."
     ]
     blocks: list[Block] = []
     if effects is not None:
         reading.append(
-            "The model tells two effects apart: a prefix may move answers to either side "
-            "(leaning), and it may make a model agree more or less with anything (agreeing). "
-            "Both are on the latent scale of the leanings, as differences from the model's own "
+            "The analysis tells two effects apart: a prefix may move answers to either side "
+            f"(leaning), and it may make {who.a} agree more or less with anything (agreeing). "
+            f"Both are on the latent scale of the leanings, as differences from the {who}'s own "
             f"average; bold numbers are those whose {results.level:.0%} interval leaves out 0."
         )
         blocks += _effects(effects, results)
@@ -78,7 +80,7 @@ def prefixes(results: Results) -> Section | None:
         blocks.append(Fold("The bias under each prefix", tuple(_by_prefix(by_prefix, results))))
     shifts = results.table("prefix_shift")
     if shifts is not None:
-        blocks.append(Fold("How far prefixes move the bias", tuple(_shifts(shifts))))
+        blocks.append(Fold("How far prefixes move the bias", tuple(_shifts(shifts, who))))
     return Section("prefixes", "What the prefixes do", tuple(reading), tuple(blocks))
 
 
@@ -88,7 +90,7 @@ def _order(results: Results, name: str) -> list[str]:
 
 
 def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
-    low, high = results.poles.negative, results.poles.positive
+    low, high, who = results.poles.negative, results.poles.positive, results.who
     blocks: list[Block] = []
     for effect, (name, title, caption, palette, colours) in EFFECTS.items():
         rows = effects[effects["effect"] == effect]
@@ -97,8 +99,8 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
         blocks.append(
             Picture(
                 name=name,
-                caption=f"{title}. {caption.format(low=low, high=high)}",
-                alt=f"{title}: heat map of models by prefixes, numbers in the table below.",
+                caption=f"{title}. {caption.format(low=low, high=high, who=who)}",
+                alt=f"{title}: heat map of {who.many} by prefixes, numbers in the table below.",
                 figure=plot_prefix_effects(
                     rows,
                     models=_order(results, "model"),
@@ -107,7 +109,7 @@ def _effects(effects: pd.DataFrame, results: Results) -> list[Block]:
                     title=title,
                 ),
                 csv=("prefix_effects",),
-                chart=prefix_chart(rows, colours=colours),
+                chart=prefix_chart(rows, colours=colours, who=who),
             )
         )
     columns = [
@@ -138,7 +140,7 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
             f"Below is the classical bias measure{note} computed for each prefix alone, from −1 "
             f"({poles.negative.word}) to +1 ({poles.positive.word}); bold where its bootstrap "
             "interval over answers "
-            f"({level:.0%}) leaves out 0. If a model changes its colour along a row, its "
+            f"({level:.0%}) leaves out 0. If {results.who.a} changes its colour along a row, its "
             "leaning depends on how it is asked."
         ),
         _bias_picture(rows, note, results),
@@ -152,7 +154,7 @@ def _by_prefix(table: pd.DataFrame, results: Results) -> list[Block]:
     ]
 
 
-def _shifts(table: pd.DataFrame) -> list[Block]:
+def _shifts(table: pd.DataFrame, who: Noun) -> list[Block]:
     """Show the mean absolute shift, and the comparisons with the other prefixes."""
     level = level_of(table)
     rows = table
@@ -169,7 +171,7 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
                 "without a prefix (it cannot be negative). Others: the mean bias under all other "
                 f"prefixes minus the one named. Lines: {level:.0%} bootstrap intervals over "
                 "answers.",
-                alt="Forest plots of shifts by model; the numbers are in the table below.",
+                alt=f"Forest plots of shifts by {who}; the numbers are in the table below.",
                 figure=plot_prefix_shift(rows, prefixes=shown),
             )
         )
@@ -186,12 +188,12 @@ def _shifts(table: pd.DataFrame) -> list[Block]:
 
 
 def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
-    low, high = results.poles.negative, results.poles.positive
+    low, high, who = results.poles.negative, results.poles.positive, results.who
     return Picture(
         name="bias_by_prefix",
         caption=f"Bias under each prefix. Purple, negative: {low.towards}; orange, positive: "
         f"{high.towards}.",
-        alt="Bias by prefix: heat map of models by prefixes, numbers in the table below.",
+        alt=f"Bias by prefix: heat map of {who.many} by prefixes, numbers in the table below.",
         figure=plot_prefix_effects(
             rows,
             models=_order(results, "model"),
@@ -200,7 +202,7 @@ def _bias_picture(rows: pd.DataFrame, note: str, results: Results) -> Picture:
             title=f"Bias under each prefix{note}",
             bound=1.0,
         ),
-        chart=prefix_chart(rows, bound=1.0),
+        chart=prefix_chart(rows, bound=1.0, who=who),
     )
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from polbayes.report import show
 from polbayes.report.blocks import Bullets, Column, Fold, Section, grid
-from polbayes.report.prose import listed
+from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -46,11 +46,14 @@ def priors(results: Results) -> Section | None:
         caption="Sensitivity of the estimates to prior and answers, the most sensitive first.",
         csv="prior_sensitivity",
     )
-    blocks = (Bullets(tuple(_sentences(table))), Fold("Sensitivities as a table", (layout,)))
+    blocks = (
+        Bullets(tuple(_sentences(table, results.who))),
+        Fold("Sensitivities as a table", (layout,)),
+    )
     return Section("priors", "Do the conclusions depend on the priors?", reading, blocks)
 
 
-def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
+def _sentences(table: pd.DataFrame, who: Noun) -> list[tuple[str, str]]:
     found = []
     for measure, rows in table.groupby("measure", sort=False):
         name = _MEASURES.get(str(measure), str(measure))
@@ -59,7 +62,7 @@ def _sentences(table: pd.DataFrame) -> list[tuple[str, str]]:
             continue
         whose = list(dict.fromkeys(moved["model"].astype(str)))
         all_of_them = set(whose) == set(rows["model"].astype(str))
-        told = "every model" if all_of_them and len(whose) > 1 else listed(whose)
+        told = f"every {who}" if all_of_them and len(whose) > 1 else listed(whose)
         weak = moved["diagnosis"] == "prior"
         if weak.all():
             why = "The answers say little about it, so that the prior decides."

@@ -17,7 +17,7 @@ from polbayes.report.asked import (
     statements,
 )
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
-from polbayes.report.prose import listed
+from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -35,15 +35,15 @@ def asked(results: Results) -> Section:
     sheets: dict[str, pd.DataFrame] = {}
     blocks = [
         *_prefixes(data, sheets),
-        *_prompts(data, sheets),
+        *_prompts(data, sheets, results.who),
         *_statements(data, sheets),
-        *_answers(data, sheets),
-        *_behind(data, sheets),
+        *_answers(data, sheets, results.who),
+        *_behind(data, sheets, results.who),
     ]
     reading = (
-        "This is what the models were asked, word for word, and what some of them answered. "
-        "Answers are shown as they came; signs such as ⟨U+202E⟩ stand for characters that "
-        "cannot be seen.",
+        f"This is what the {results.who.many} were asked, word for word, and what some of them "
+        "answered. Answers are shown as they came; signs such as ⟨U+202E⟩ stand for characters "
+        "that cannot be seen.",
     )
     return Section("prompts", "What was asked, exactly", reading, tuple(blocks), sheets)
 
@@ -68,7 +68,7 @@ def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
 
 
-def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
+def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> list[Block]:
     shown = prompts(data)
     known = {model for prompt in shown for model in prompt.models}
     absent = [m for m in map(str, data["model"].values) if m not in known]
@@ -91,8 +91,8 @@ def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     masked = any(MASK in prompt.text for prompt in shown)
     blocks: list[Block] = [
         Paragraph(
-            "Below is one whole prompt for every model and prefix, with the first statement in "
-            "it; models that got the same text stand together. "
+            f"Below is one whole prompt for every {who} and prefix, with the first statement in "
+            f"it; {who.many} that got the same text stand together. "
             + (f"{MASK} is the place that a masked model fills in. " if masked else ""),
             csv="prompts",
         )
@@ -159,7 +159,7 @@ def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block
     return [Fold(title, (layout,))]
 
 
-def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
+def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> list[Block]:
     blocks: list[Block] = []
     texts, masses = example_answers(data), example_masses(data)
     if not texts.empty:
@@ -175,15 +175,15 @@ def _answers(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
             )
             for model, rows in texts.groupby("model", sort=False)
         )
-        title = "Examples of raw answers, one for every outcome of every model"
+        title = f"Examples of raw answers, one for every outcome of every {who}"
         blocks.append(Fold(title, (Paragraph("As a table:", csv="example_answers"), *inside)))
     if not masses.empty:
         sheets["example_probabilities"] = masses
-        blocks.append(_masses(data, masses))
+        blocks.append(_masses(data, masses, who))
     return blocks
 
 
-def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
+def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> list[Block]:
     """Show the prompts and answers behind the figures, a sample of them where they are many."""
     if "status" not in data or "statement" not in data.coords:
         return []
@@ -202,7 +202,8 @@ def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
         Column("Answer", lambda row: _cut(row["answer"]), numeric=False),
         Column("Prompt", lambda row: _cut(row["prompt"]), numeric=False, folded=True),
     ]
-    few = f"A sample of {len(table)} of the {total} answers, spread evenly over models and items; "
+    few = f"A sample of {len(table)} of the {total} answers, "
+    few += f"spread evenly over {who.many} and items; "
     about = (
         f"{few if len(table) < total else ''}{'a' if len(table) < total else 'A'} click on a point "
         "of a figure leads here and shows its answers. responses.nc has all answers."
@@ -234,7 +235,7 @@ def _cut(text: str) -> str:
     return text if cut <= 0 else f"{text[:MOST_CHARACTERS]} … ({cut} more characters in the CSV)"
 
 
-def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
+def _masses(data: xr.Dataset, masses: pd.DataFrame, who: Noun) -> Block:
     options = [str(o) for o in data["option"].values] if "option" in data.coords else []
     about = "These answers were read as probabilities of answer options, not as text."
     if options:
@@ -244,9 +245,8 @@ def _masses(data: xr.Dataset, masses: pd.DataFrame) -> Block:
         show.number("p_agree", "Probability of agreeing options", 3),
         show.number("p_disagree", "Probability of disagreeing options", 3),
     ]
-    layout = grid(
-        masses, columns, caption="One example for every model.", csv="example_probabilities"
-    )
+    caption = f"One example for every {who}."
+    layout = grid(masses, columns, caption=caption, csv="example_probabilities")
     return Fold("Examples of answer probabilities", (Paragraph(about), layout))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from polbayes.instrument.poles import Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Paragraph, Picture, Section, folded_grid
 from polbayes.report.charts.forest import forest_chart
@@ -25,7 +24,8 @@ _IN_WORDS = 12
 
 def ranking(results: Results) -> Section | None:
     """Show the models in order, and the certainty of the order."""
-    poles, low, high = results.poles, results.poles.negative, results.poles.positive
+    poles, who = results.poles, results.who
+    low, high = poles.negative, poles.positive
     theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
     if theta is None and ranks is None and pairwise is None:
         return None
@@ -35,17 +35,17 @@ def ranking(results: Results) -> Section | None:
         blocks.append(_forest(theta, results))
     blocks += _neighbours(results)
     if ranks is not None:
-        blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order, poles))))
+        blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order, results))))
     if pairwise is not None:
-        blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order, poles))))
+        blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order, results))))
     blocks += contrast_blocks(results)
     blocks += order_agreement(results)
     reading = (
-        f"The first figure sorts the models from {low.word} (top) to {high.word} (bottom), on each "
-        f"dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "
-        "overlap widely, the order of two models is open.",
-        "How open is what the probabilities say: of a model having a certain rank (1 is "
-        f"furthest {low.towards}), and of one model being {low.of} another. 50% is a toss-up.",
+        f"The first figure sorts the {who.many} from {low.word} (top) to {high.word} (bottom), on "
+        f"each dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "
+        f"overlap widely, the order of two {who.many} is open.",
+        f"How open is what the probabilities say: of {who.a} having a certain rank (1 is "
+        f"furthest {low.towards}), and of one {who} being {low.of} another. 50% is a toss-up.",
     )
     return Section("ranking", f"Who is {low.of} whom", reading, tuple(blocks))
 
@@ -105,10 +105,10 @@ def _neighbours(results: Results) -> list[Block]:
     for dimension in results.dimensions if results.verdict != "bad" else ():
         here = (table["among"] == known) & (table["dimension"] == dimension.dimension)
         if 0 < here.sum() < _IN_WORDS:
-            who = " of the reference" if known == "reference" else ""
+            known_ones = " of the reference" if known == "reference" else ""
             ends = poles.on(dimension.dimension)
             text = (
-                f"The order{who} from {ends.negative.word} to {ends.positive.word}, "
+                f"The order{known_ones} from {ends.negative.word} to {ends.positive.word}, "
                 f"{dimension.label.lower()}, with the probability that each is "
                 f"{ends.positive.of} the one before: "
             )
@@ -135,7 +135,8 @@ def _in_words(pairs: pd.DataFrame) -> str:
     return f"{', '.join([str(pairs['model'].iloc[0]), *rest])}."
 
 
-def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) -> list[Block]:
+def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], results: Results) -> list[Block]:
+    poles = results.poles
     return [
         Picture(
             name="ranks",
@@ -143,7 +144,8 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) ->
                 "Probability of each rank in percent. One dark cell in a row means that the "
                 "rank is well known, a pale row that it is not."
             ),
-            alt="Heat map of models by rank; the numbers are in the folded table below.",
+            alt=f"Heat map of {results.who.many} by rank; the numbers are in the folded table "
+            "below.",
             figure=plot_ranks(ranks, order=order, poles=poles),
         ),
         folded_grid(
@@ -160,18 +162,19 @@ def _ranks(ranks: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) ->
     ]
 
 
-def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles) -> list[Block]:
+def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]], results: Results) -> list[Block]:
+    poles, who = results.poles, results.who
     low, high = poles.negative, poles.positive
     return [
         Picture(
             name="pairwise",
             caption=(
-                f"Probability in percent that the model of the row is {low.of} the model of the "
+                f"Probability in percent that the {who} of the row is {low.of} the {who} of the "
                 f"column. Purple: probably {low.of} it; orange: probably {high.of} it; hatched: "
                 "no pair."
             ),
-            alt="Matrix of models by models; the numbers are in the folded table below.",
-            figure=plot_pairwise(pairwise, order=order, poles=poles),
+            alt=f"Matrix of {who.many} by {who.many}; the numbers are in the folded table below.",
+            figure=plot_pairwise(pairwise, order=order, poles=poles, who=str(who)),
         ),
         folded_grid(
             "Pairs as a table",
@@ -180,10 +183,10 @@ def _pairs(pairwise: pd.DataFrame, order: Mapping[str, list[str]], poles: Poles)
                 *show.texts("model_a", "model_b", "dimension"),
                 show.chance("p_left", f"Probability that A is {low.of} B"),
             ],
-            caption=f"Probability that one model is {low.of} another.",
+            caption=f"Probability that one {who} is {low.of} another.",
             csv="pairwise",
         ),
     ]
 
 
-SECTION = SectionMaker("The order of the models", ranking, analysis="ideology")
+SECTION = SectionMaker("The order of the {who.many}", ranking, analysis="ideology")

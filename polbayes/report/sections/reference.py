@@ -36,7 +36,8 @@ def reference(results: Results) -> Section | None:
         grid(
             first,
             columns,
-            caption=f"The {_LISTED} of the reference most likely to be the nearest to each model.",
+            caption=f"The {_LISTED} of the reference most likely to be the nearest to each "
+            f"{results.who}.",
             csv="nearest",
         ),
         folded_grid(

@@ -38,19 +38,19 @@ MEASURES = {
 def sensitivity(results: Results) -> Section | None:
     """Show each model's prompt sensitivity, and the stability of its raw answers."""
     scales, stability = results.table("sensitivity"), results.table("stability")
-    reading, blocks = [], list[Block]()
+    who, reading, blocks = results.who, [], list[Block]()
     if scales is not None:
         reading = [
-            "A model is prompt-sensitive if its answers change with the wording of a statement "
-            "or with the prefix although the meaning stays. For each source the number is a "
-            "standard deviation on the latent scale: how far a typical change of wording or "
-            "prefix moves this model. It cannot be negative; 0 would mean that it makes no "
-            "difference, and it has no direction.",
-            f"The lines are {results.level:.0%} intervals; the most sensitive model is at the "
-            "top of each panel. Compare them with the distances between models above: a model "
-            "that moves further than the models lie apart cannot be ranked on one prompt.",
+            f"{who.a.capitalize()} is prompt-sensitive if its answers change with the wording of "
+            "a statement or with the prefix although the meaning stays. For each source the "
+            "number is a standard deviation on the latent scale: how far a typical change of "
+            f"wording or prefix moves this {who}. It cannot be negative; 0 would mean that it "
+            "makes no difference, and it has no direction.",
+            f"The lines are {results.level:.0%} intervals; the most sensitive {who} is at the top "
+            f"of each panel. Compare them with the distances between {who.many} above: {who.a} "
+            f"that moves further than the {who.many} lie apart cannot be ranked on one prompt.",
         ]
-        blocks = _scales(scales, results.level)
+        blocks = _scales(scales, results)
     if stability is not None:
         blocks.append(_stability(results))
     blocks += _items(results)
@@ -64,11 +64,11 @@ def sensitivity(results: Results) -> Section | None:
     )
 
 
-def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
+def _scales(scales: pd.DataFrame, results: Results) -> list[Block]:
     picture = Picture(
         name="sensitivity",
-        caption="Prompt sensitivity by model and source.",
-        alt="Forest plots of the sensitivity, the most sensitive model first.",
+        caption=f"Prompt sensitivity by {results.who} and source.",
+        alt=f"Forest plots of the sensitivity, the most sensitive {results.who} first.",
         figure=plot_sensitivity(scales),
         chart=forest_chart(
             {"sensitivity": scales},
@@ -84,7 +84,7 @@ def _scales(scales: pd.DataFrame, level: float) -> list[Block]:
         [
             show.text("model"),
             show.named("effect", "Source", EFFECTS),
-            *show.estimate("Standard deviation", level),
+            *show.estimate("Standard deviation", results.level),
         ],
         caption="Prompt sensitivity.",
         csv="sensitivity",
@@ -118,14 +118,15 @@ def _stability(results: Results) -> Fold:
 
 def _items(results: Results) -> list[Block]:
     """Show which items are unstable, and the most different wordings."""
-    blocks: list[Block] = []
+    blocks, who = list[Block](), results.who
     instability, pairs = results.table("item_instability"), results.table("divergent_pairs")
     if instability is not None:
         picture = Picture(
             name="item_instability",
             caption="How much the answers to each item vary over its wordings, on a scale from "
-            "0 (the most stable item of a model) to 1 (its least stable), averaged over models. "
-            f"Lines: {level_of(instability):.0%} intervals from resampling models, too narrow "
+            f"0 (the most stable item of {who.a}) to 1 (its least stable), averaged over "
+            f"{who.many}. Lines: {level_of(instability):.0%} intervals from resampling {who.many}, "
+            "too narrow "
             "where these are few.",
             alt="Forest plot of the items, the least stable first.",
             figure=plot_instability(instability),
@@ -142,7 +143,7 @@ def _items(results: Results) -> list[Block]:
                 show.number("r_plus_high", "R⁺"),
                 show.text("statement_high", "Most agreed with"),
             ],
-            caption="For each model and item the two wordings of one meaning that are answered "
+            caption=f"For each {who} and item the two wordings of one meaning that are answered "
             "most differently. A description of these wordings, without intervals.",
             csv="divergent_pairs",
         )

@@ -6,6 +6,7 @@ from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.validity import OUTCOMES, plot_validity
 from polbayes.report.numbers import count
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
@@ -23,7 +24,7 @@ def validity(results: Results) -> Section | None:
         "asked for: agreeing, neutral or disagreeing answers can be used (plain colours); the "
         "others (hatched) are unrelated to the statement, refused, not in a usable form, "
         "failed, or not asked yet.",
-        "The share of usable answers has no direction. Where it is low, a model's leaning "
+        f"The share of usable answers has no direction. Where it is low, {results.who.a}'s leaning "
         "rests on the few statements that it did answer, which may not be typical.",
         *warning(results),
     )
@@ -32,12 +33,13 @@ def validity(results: Results) -> Section | None:
         blocks.append(
             Picture(
                 name="validity",
-                caption="Outcomes by model, as shares of the answers asked for.",
-                alt="Stacked bars of outcomes by model; the numbers are in the table below.",
+                caption=f"Outcomes by {results.who}, as shares of the answers asked for.",
+                alt=f"Stacked bars of outcomes by {results.who}; the numbers are in the table "
+                "below.",
                 figure=plot_validity(table, outcomes=outcomes),
             )
         )
-    numbers = _numbers(table, outcomes)
+    numbers = _numbers(table, outcomes, results.who)
     blocks.append(Fold("Outcomes as a table", (numbers,)) if outcomes else numbers)
     modelled = results.table("validity_posterior")
     if modelled is not None:
@@ -45,7 +47,7 @@ def validity(results: Results) -> Section | None:
     return Section("validity", "Which answers could be used", reading, tuple(blocks))
 
 
-def _numbers(table: pd.DataFrame, outcomes: list[str]) -> Block:
+def _numbers(table: pd.DataFrame, outcomes: list[str], who: Noun) -> Block:
     def outcome(name: str) -> Column:
         return Column(name.capitalize(), lambda row: count(row[name]))
 
@@ -59,7 +61,7 @@ def _numbers(table: pd.DataFrame, outcomes: list[str]) -> Block:
         columns.append(show.percent_interval(level_of(table)))
     if "mass" in table:
         columns.append(show.share("mass", "Probability on the options"))
-    return grid(table, columns, caption="Outcomes by model.", csv="validity")
+    return grid(table, columns, caption=f"Outcomes by {who}.", csv="validity")
 
 
 def _modelled(table: pd.DataFrame) -> Block:

@@ -5,25 +5,25 @@ from collections.abc import Mapping
 import pandas as pd
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
+from polbayes.report.blocks import Block, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.variance import plot_variance
 from polbayes.report.numbers import share
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-SOURCES: Mapping[str, str] = {
-    "theta: model": "Leaning of the model",
+_SOURCES: Mapping[str, str] = {
+    "theta: model": "Leaning of the {who}",
     "difficulty: item": "Statement",
     "discrimination: item": "Statement, how sharply it divides",
-    "quirk: model:item": "Statement, for this model",
+    "quirk: model:item": "Statement, for this {who}",
     "acquiescence: model": "Agreeing with anything",
     "acquiescence: model:prefix": "Prefix, effect on agreeing",
     "steer: model:prefix": "Prefix, effect on leaning",
     "wording: item:variant": "Wording",
-    "wording: model:item:variant": "Wording, for this model",
+    "wording: model:item:variant": "Wording, for this {who}",
     "repetition": "Asked again, or unexplained",
 }
-"""Names of the sources of variance, in the order of the figure."""
 
 
 def variance(results: Results) -> Section | None:
@@ -31,15 +31,15 @@ def variance(results: Results) -> Section | None:
     table = results.table("variance_shares")
     if table is None:
         return None
-    poles = results.poles
+    poles, who = results.poles, results.who
     reading = (
-        "Two answers differ because two models lean differently, because one statement is easier "
-        f"to agree with for {poles.positive.noun} than another, because of the wording or the "
-        "prefix, or for no "
-        "reason that was varied: the same question, asked again, gets another answer. The bars "
-        "divide the variance of single answers, on the latent scale and turned so that negative is "
-        f"{poles.negative.towards}, among these sources; they sum to 100%.",
-        "What a source does to one answer is not what it does to a model's leaning, which is "
+        f"Two answers differ because two {who.many} lean differently, because one statement is "
+        f"easier to agree with for {poles.positive.noun} than another, because of the wording or "
+        "the prefix, or for no reason that was varied: the same question, asked again, gets "
+        "another answer. The bars divide the variance of single answers, on the latent scale and "
+        f"turned so that negative is {poles.negative.towards}, among these sources; they sum to "
+        "100%.",
+        f"What a source does to one answer is not what it does to {who.a}'s leaning, which is "
         "estimated from many: agreeing with anything cancels between statements of both sides, and "
         "wordings average out. The next section is about that.",
     )
@@ -53,41 +53,45 @@ def variance(results: Results) -> Section | None:
                 caption="Shares of the variance of single answers, with "
                 f"{results.level:.0%} intervals.",
                 alt="Bars of the shares by source; the numbers are in the table below.",
-                figure=plot_variance(every, SOURCES, poles),
+                figure=plot_variance(every, names_of(who), poles),
             )
         )
         if results.verdict != "bad":
-            blocks.append(Paragraph(_in_words(every)))
+            blocks.append(Paragraph(_in_words(every, names_of(who))))
         blocks.append(Fold("Shares of variance as a table", (_numbers(every, results),)))
     if len(own):
-        blocks.append(Fold("Within the answers of each model", (_numbers(own, results, by=True),)))
+        title = f"Within the answers of each {who}"
+        blocks.append(Fold(title, (_numbers(own, results, by=True),)))
     return Section("variance", "Where the differences come from", reading, tuple(blocks))
 
 
-def named(component: str) -> str:
-    """Return the name of a source; the term for those of other specs."""
-    return SOURCES.get(component, component)
+def names_of(who: Noun) -> Mapping[str, str]:
+    """Return the names of the sources, in the order of the figure; other specs have others."""
+    return {source: name.format(who=who) for source, name in _SOURCES.items()}
 
 
-def _in_words(every: pd.DataFrame) -> str:
+def _in_words(every: pd.DataFrame, names: Mapping[str, str]) -> str:
     """Name the largest sources on the broadest measure."""
     total = (every["dimension"] == "total").any()
     rows = every[every["dimension"] == ("total" if total else every["dimension"].iloc[0])]
     largest = rows.sort_values("estimate", ascending=False, kind="stable").head(3)
-    parts = [f"{named(r.component).lower()} ({share(r.estimate)})" for r in largest.itertuples()]
+    parts = [
+        f"{names.get(r.component, r.component).lower()} ({share(r.estimate)})"
+        for r in largest.itertuples()
+    ]
     return f"The largest sources are: {', '.join(parts)}."
 
 
 def _numbers(table: pd.DataFrame, results: Results, *, by: bool = False) -> Block:
-    columns = [show.text("model")] if by else []
+    columns, who = [show.text("model")] if by else [], results.who
     columns += [
         show.text("dimension"),
-        Column("Source", lambda row: named(row["component"]), numeric=False),
+        show.named("component", "Source", names_of(who)),
         *show.estimate("Share of the variance", results.level),
         show.number("variance", "Variance"),
     ]
     caption = (
-        "Shares of the variance of the answers of each model." if by else "Shares of variance."
+        f"Shares of the variance of the answers of each {who}." if by else "Shares of variance."
     )
     return grid(table, columns, caption=caption, csv="variance_shares")
 
