@@ -8,7 +8,8 @@ parties from left to right, with the probability that each is right of the one b
 probabilities that all of DIE LINKE, GRÜNE and SPD are left of FDP and the Christian democrats
 (`left`), and all of these left of the AfD (`AfD`), and of NPD and REP (`NPD, REP`); R-hat and the
 least effective sample size, of theta and of all that is reported; divergences; gradients per draw;
-and processor seconds.
+and processor seconds. Of `walks` it also counts what is said of the changes of the lean from one
+election to the next, and lists those that count.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from polbayes.config.compose import compose
 from polbayes.config.schema import SamplerConfig
 from polbayes.fit.fit import fit
 from polbayes.fit.posterior.neighbours import neighbours
+from polbayes.fit.posterior.over_time import NEXT, over_time_tables
+from polbayes.fit.posterior.verdicts import LEFT as TO_LEFT
+from polbayes.fit.posterior.verdicts import RIGHT as TO_RIGHT
 from polbayes.fit.sampling.diagnose import MODEL_LEVEL, diagnose
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.reduction import reduced
@@ -45,6 +49,7 @@ class Found:
 
     posterior: xr.Dataset
     about: dict[str, object]
+    changes: pd.DataFrame | None
 
 
 def fitted(experiment: str, path: Path, sampler: SamplerConfig, *more: str) -> Found:
@@ -69,7 +74,9 @@ def fitted(experiment: str, path: Path, sampler: SamplerConfig, *more: str) -> F
         "gradients": round(float(found.sample_stats["n_steps"].mean()), 1),
         "seconds": round(seconds),
     }
-    return Found(found.posterior, about)
+    level, rope = config.analysis.level, config.analysis.rope
+    tables = over_time_tables(found.posterior, spec, cells, level=level, rope=rope)
+    return Found(found.posterior, about, tables.get("changes"))
 
 
 def undisputed(posterior: xr.Dataset, party_of: dict[str, str]) -> dict[str, float]:
@@ -102,6 +109,13 @@ def shown(found: Found, party_of: dict[str, str], name: str) -> dict[str, object
     print(f"{name}: {order(found.posterior, party_of)}", flush=True)
     print("  " + ", ".join(f"{key} {value}" for key, value in found.about.items()), flush=True)
     return row
+
+
+def changed(changes: pd.DataFrame) -> None:
+    """Print what is said of the changes from one election to the next."""
+    changes = changes[changes["span"] == NEXT]
+    print(f"{len(changes)} changes: {changes['decision'].value_counts().to_dict()}")
+    print(changes[changes["decision"].isin([TO_LEFT, TO_RIGHT])].to_string(index=False), flush=True)
 
 
 def main() -> None:
@@ -137,6 +151,7 @@ def main() -> None:
         for election in elections:
             names = {f"{party} / {when}": party for party, when in models if when == election}
             rows.append(shown(found, names, f"walks, {election}"))
+        changed(found.changes)
     print(pd.DataFrame(rows).to_string(index=False))
 
 

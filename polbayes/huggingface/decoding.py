@@ -19,14 +19,13 @@ for neural text generation. NeurIPS 35.
 from collections.abc import Sequence
 from typing import Any
 
+from polbayes.huggingface.portions import inference
 from polbayes.huggingface.tree_attention import takes
 
 
 def beam_search(model: Any, ids: Any, mask: Any, *, room: int, beams: int, best: int) -> Any:
     """Return the `best` likeliest answers of a beam of `beams` after each prompt."""
-    import torch
-
-    with torch.inference_mode():
+    with inference():
         out = model.generate(
             input_ids=ids,
             attention_mask=mask,
@@ -49,7 +48,7 @@ def contrastive_search(
     k = min(k, model.config.get_text_config().vocab_size)
     answers: list[list[int]] = [[] for _ in range(rows)]
     going = [True] * rows
-    with torch.inference_mode():
+    with inference():
         out = _fed(model, ids, mask, None)
         if not hasattr(out.past_key_values, "batch_repeat_interleave"):
             raise ValueError("contrastive search needs a model that keeps keys and values")

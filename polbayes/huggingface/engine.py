@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polbayes.huggingface.continuation import Ids
-from polbayes.huggingface.padded import PlainPass, tolerance
+from polbayes.huggingface.padded import PlainPass, same
 from polbayes.huggingface.portions import Portion
 from polbayes.huggingface.positions import positions
 from polbayes.huggingface.shared_prefix import SharedPass
@@ -57,10 +57,11 @@ class Passes:
         try:
             shared = trial.log_probabilities(sequences, reads)
             plain = self._plain.log_probabilities(sequences, reads)
+            again = self._plain.log_probabilities(sequences, reads, most=1)
         except Exception as error:  # whatever a model raises that is asked what it cannot do
             _log.debug("prompts do not share stretches: %s", error)
             return False
-        return bool(np.abs(shared - plain).mean() <= tolerance(self._model))
+        return same(shared, plain, again, self._model)
 
 
 def _trial(model: Any, longest: int, portion: int) -> tuple[list[Ids], list[tuple[int, int, int]]]:

@@ -1,8 +1,9 @@
-"""How much goes through a model at once: as much as memory allows, less after it ran out."""
+"""Forward passes: how much goes through a model at once, which is what memory allows."""
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -38,6 +39,21 @@ class Portion:
             else:
                 release()
         return results
+
+
+@contextmanager
+def inference() -> Iterator[None]:
+    """Compute without gradients, and without cuDNN's attention.
+
+    That one is planned anew for every shape, and here nearly every pass has another one
+    (benchmarks/card.py).
+    """
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    others = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    with torch.inference_mode(), sdpa_kernel(others):
+        yield
 
 
 def out_of_memory(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from polbayes.huggingface.encoding import Encoder, Encoding, room
 from polbayes.huggingface.hub import reason_of
 from polbayes.huggingface.identity import other_digest, source_digest
 from polbayes.huggingface.locate import locate
+from polbayes.huggingface.portions import inference
 from polbayes.huggingface.trained import trained_as
 
 _UNDER = "coding.models"
@@ -77,11 +78,10 @@ class SequenceClassifier:
         return out
 
     def _forward(self, batch: Sequence[Encoding]) -> NDArray[np.float32]:
-        import torch
 
         encoder, model = self._load()
         inputs = encoder.batch(batch)
-        with torch.inference_mode():
+        with inference():
             logits = model(**{key: value.to(model.device) for key, value in inputs.items()}).logits
         return np.asarray(logits.float().cpu().numpy())
 

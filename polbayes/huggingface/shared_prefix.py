@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polbayes.huggingface.continuation import Ids
-from polbayes.huggingface.portions import Portion, fitting, kept_bytes, step_bytes
+from polbayes.huggingface.portions import Portion, fitting, inference, kept_bytes, step_bytes
 from polbayes.huggingface.sampling import Sampler
 from polbayes.huggingface.tree_attention import Layers, TreePass, forward, token_log_probabilities
 from polbayes.huggingface.trie import build
@@ -37,8 +37,6 @@ class SharedPass:
         self, sequences: Sequence[Ids], reads: Sequence[tuple[int, int, int]]
     ) -> NDArray[np.float64]:
         """Return the log probability of tokens after beginnings of sequences."""
-        import torch
-
         order = sorted(range(len(sequences)), key=lambda n: sequences[n])
         rank = np.argsort(order)
         of_read = rank[[row for row, *_ in reads]] if reads else np.empty(0, dtype=np.int64)
@@ -49,7 +47,7 @@ class SharedPass:
             wanted = [(int(of_read[n]) - start, *reads[n][1:]) for n in here.tolist()]
             found[here] = self._of_trie([sequences[n] for n in order[start:stop]], wanted)
 
-        with torch.inference_mode():
+        with inference():
             self._sequences.over(len(order), work)
         return found
 
@@ -77,8 +75,6 @@ class SharedPass:
         self, prompts: Sequence[Ids], seeds: Sequence[int], room: Sequence[int], sampler: Sampler
     ) -> list[list[int]]:
         """Generate after each prompt, to the end of the answer or the limit."""
-        import torch
-
         order = sorted(range(len(prompts)), key=lambda n: prompts[n])
         answers: list[list[int]] = [[] for _ in prompts]
 
@@ -96,7 +92,7 @@ class SharedPass:
         longest = max((len(p) + r for p, r in zip(prompts, room, strict=True)), default=0)
         each = longest * kept_bytes(self._model) + step_bytes(self._model)
         most = fitting(self._model.device, each, most=max(1, len(prompts)))
-        with torch.inference_mode():
+        with inference():
             self._rows.over(len(order), work, most=most)
         return answers
 

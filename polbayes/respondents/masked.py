@@ -13,7 +13,7 @@ from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.errors import UserError
 from polbayes.huggingface.identity import files_digest, weights_digest
 from polbayes.huggingface.padded import tolerance
-from polbayes.huggingface.portions import Portion, fitting, release, step_bytes
+from polbayes.huggingface.portions import Portion, fitting, inference, release, step_bytes
 from polbayes.huggingface.positions import positions
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon, Template, claim, surfaces
@@ -161,7 +161,7 @@ class MaskedRespondent:
             mask[row, : len(prompt)] = 1
         device = self._model.device
         at = torch.tensor(where, device=device)
-        with torch.inference_mode(), _only_position(narrow, at):
+        with inference(), _only_position(narrow, at):
             logits = self._model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits
         return _taken(logits, at)[:, 0].float()
 

@@ -106,6 +106,22 @@ def test_it_is_found_out_whatever_a_pass_takes(model):
         assert passes(model("llama"), tokens=tokens).can_share
 
 
+def test_rounding_that_differs_between_batches_is_not_a_fault():
+    """On a card it does in large models in 16 bits, by more than is allowed otherwise."""
+    for kind, can in (("llama", True), ("griffin", False)):
+        one = made(kind)
+        drawn = torch.Generator().manual_seed(3)
+
+        def rounded(module, args, out, drawn=drawn):
+            out.logits = out.logits + torch.randn(out.logits.shape, generator=drawn) / 300
+            return out
+
+        one.register_forward_hook(rounded)
+        asked = passes(one, tokens=64)
+        assert asked.can_share is can
+        assert asked.plain.can_pad is can
+
+
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "neox", "mistral", "gemma2"])
 def test_shared_stretches_change_nothing(model, kind, attention, monkeypatch):
