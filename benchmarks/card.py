@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers as tf
-from engine import BATCH, YES_NO, Way, byte_level, llama, r_plus
+from engine import BATCH, YES_NO, Way, byte_level, generated, harness, llama, r_plus
 
 from polbayes.config.schema import ElicitationConfig
 from polbayes.instrument.design import ModelInfo
@@ -76,7 +76,7 @@ def forced_choice(chosen: argparse.Namespace) -> None:
             "padded batches": lambda asked, of=respondent: plainly(of, asked),
         }
         if find_spec("lm_eval"):
-            ways["lm-eval"] = harness(model, tokenizer)
+            ways["lm-eval"] = harness(model, tokenizer, 128)
         seconds, answers = alternate(ways, asked, chosen.rounds)
         table(f"forced choice, {name}, {model.dtype}, {len(asked)} prompts", seconds, len(asked))
         apart = np.abs(r_plus(answers["shared"]) - r_plus(answers["padded batches"]))
@@ -102,7 +102,7 @@ def open_answers(chosen: argparse.Namespace) -> None:
         # A batch is one pass of `generate`, so that a few of them tell the time of all.
         for batch in (BATCH, 256):
             ways[f"generate, batches of {batch}"] = generated(
-                model, tokenizer, chosen.tokens, batch
+                model, tokenizer, chosen.tokens, batch, runs=1
             )
         seconds: dict[str, list[float]] = {}
         for way, ask in ways.items():
@@ -189,52 +189,11 @@ def questions(template: str, items: int | None = None) -> list[Question]:
 def plainly(respondent: CausalRespondent, asked: Sequence[Question]) -> Any:
     """Return the probabilities with whole prompts in padded batches."""
     passes = respondent._passes
-    shared, passes.choose = passes.choose, lambda longest: passes.plain  # type: ignore[method-assign]
+    can_share, passes.can_share = passes.can_share, False
     try:
         return respondent.option_mass(asked, YES_NO)
     finally:
-        passes.choose = shared  # type: ignore[method-assign]
-
-
-def harness(model: Any, tokenizer: Any) -> Way:
-    """Return probabilities of " yes" and " no" by lm-evaluation-harness."""
-    from lm_eval.api.instance import Instance
-    from lm_eval.models.huggingface import HFLM
-
-    scorer = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=128, device="cuda")
-
-    def ask(asked: Sequence[Question]) -> np.ndarray:
-        pairs = [(q.prompt, option) for q in asked for option in (" yes", " no")]
-        requests = [
-            Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=n)
-            for n, pair in enumerate(pairs)
-        ]
-        found = scorer.loglikelihood(requests, disable_tqdm=True)
-        return np.exp([value for value, _ in found]).reshape(-1, 2)
-
-    return ask
-
-
-def generated(model: Any, tokenizer: Any, tokens: int, batch: int) -> Way:
-    """Return sampling by transformers' ``generate``."""
-    tokenizer.pad_token, tokenizer.padding_side = tokenizer.eos_token, "left"
-
-    @torch.no_grad()
-    def ask(asked: Sequence[Question]) -> None:
-        for start in range(0, len(asked), batch):
-            texts = [question.prompt for question in asked[start : start + batch]]
-            inputs = tokenizer(texts, return_tensors="pt", padding=True).to("cuda")
-            model.generate(
-                input_ids=inputs["input_ids"],
-                attention_mask=inputs["attention_mask"],
-                do_sample=True,
-                top_k=10,
-                max_new_tokens=tokens,
-                min_new_tokens=tokens,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-
-    return ask
+        passes.can_share = can_share
 
 
 # --- timing ---------------------------------------------------------------------------------

@@ -271,12 +271,13 @@ def naive_choice(model: Any, tokenizer: Any) -> Way:
     return ask
 
 
-def harness(model: Any, tokenizer: Any) -> Way:
+def harness(model: Any, tokenizer: Any, batch: int = BATCH) -> Way:
     """Return log-likelihoods of " yes" and " no" by lm-evaluation-harness."""
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    scorer = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=BATCH, device="cpu")
+    device = model.device.type
+    scorer = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=batch, device=device)
 
     def ask(asked: Sequence[Question]) -> np.ndarray:
         pairs = [(q.prompt, option) for q in asked for option in (" yes", " no")]
@@ -316,7 +317,7 @@ def generated(model: Any, tokenizer: Any, tokens: int, batch: int, *, runs: int)
         for _ in range(runs):
             for start in range(0, len(asked), batch):
                 texts = [question.prompt for question in asked[start : start + batch]]
-                inputs = tokenizer(texts, return_tensors="pt", padding=True)
+                inputs = tokenizer(texts, return_tensors="pt", padding=True).to(model.device)
                 model.generate(
                     input_ids=inputs["input_ids"],
                     attention_mask=inputs["attention_mask"],

@@ -12,8 +12,7 @@ from polbayes.huggingface.portions import Portion, inference
 from polbayes.huggingface.sampling import SampledOnly, Sampler
 from polbayes.huggingface.tree_attention import takes, token_log_probabilities
 
-# Prompts in one pass. On a CPU more need more memory without saving time; on a card they do
-# (benchmarks/card.py).
+# Prompts in one pass. On a CPU more need more memory without saving time.
 _ROWS, _MOST_ROWS = {"cpu": 16}, 256
 
 # Mean difference allowed between log probabilities that should be equal. Errors are tenths or

@@ -45,8 +45,7 @@ class Portion:
 def inference() -> Iterator[None]:
     """Compute without gradients, and without cuDNN's attention.
 
-    That one is planned anew for every shape, and here nearly every pass has another one
-    (benchmarks/card.py).
+    That one is planned anew for every shape, and here nearly every pass has another one.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
