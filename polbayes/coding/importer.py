@@ -318,12 +318,13 @@ def _fill(
         "imported_from": rows.name,
         "imported_rows": len(answers),
         "imported_missing": missing,
-        "notes": "\n".join([*rows.notes, *notes]),
     }
     if scale:
         options, stances = scale
         points = _points(rows, options, config)
         read = points != MISSING
+        if not read.any() and missing < len(answers):
+            notes.append(_no_point(answers, options))
         rating = np.full(shape, MISSING, dtype=np.int8)
         rating[cells] = points
         stance = np.full(shape, MISSING, dtype=np.int8)
@@ -334,7 +335,16 @@ def _fill(
         out["stance"] = (CELL_DIMS, stance, flag_attributes("stance"))
         out.attrs["imported_options_read"] = int(read.sum())
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
+    out.attrs["notes"] = "\n".join([*rows.notes, *notes])
     return out
+
+
+def _no_point(answers: pd.Series, options: Options) -> str:
+    first = _cut(answers[answers.str.strip() != ""].iloc[0])
+    return (
+        f"None of {len(answers):,} answers is a point of imported.points "
+        f"({', '.join(options.points)}), so that coders read them; the first is '{first}'."
+    )
 
 
 def _points(rows: TableRows, options: Options, config: ImportConfig) -> np.ndarray:

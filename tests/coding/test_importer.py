@@ -114,6 +114,10 @@ def test_what_is_no_option_is_left_to_the_coders(tmp_path):
     ]
     data = load(tmp_path, rows, **SCALE)
     assert data["status"].values.ravel().tolist() == [STATUS["invalid"]] * 2
+    assert data.attrs["notes"] == (
+        "None of 2 answers is a point of imported.points (Disagree, Undecided, Agree), so that "
+        "coders read them; the first is 'I support this statement.'."
+    )
     coded = code_responses(data, ["lexical"])
     assert coded["status"].values.ravel().tolist() == [STATUS["ok"], STATUS["refused"]]
     assert coded["rating"].values.ravel().tolist() == [MISSING] * 2

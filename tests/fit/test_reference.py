@@ -8,6 +8,7 @@ from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
 from polbayes.fit.posterior.reference import agreement, reference_tables
 from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.reference import reference_models
 from polbayes.fit.spec.terms import bind
 
@@ -94,6 +95,15 @@ def test_an_unknown_reference_is_refused(answered, spec_of):
         reference_models(cells, {"item": ("e1",)})
     with pytest.raises(UserError, match="unknown variable 'sort'"):
         gather_cells(answered, spec_of(PARTS, reference={"sort": "party"}))
+
+
+def test_whom_nobody_asked_is_named(answered, spec_of):
+    spec = spec_of(PARTS, reference={"model": ["red", "blue", "bot", "glod"]})
+    cells = gather_cells(answered, spec)
+    assert reference_models(cells, spec.reference) == ["bot", "red", "blue"]
+    assert [note for note in reduced(spec, cells)[1] if "reference" in note] == [
+        "analysis.reference.model: nobody with 'glod' was asked; the reference is the others."
+    ]
 
 
 def test_an_attribute_set_to_null_is_no_part_of_the_reference(spec_of):

@@ -8,6 +8,7 @@ from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import refines
 from polbayes.fit.spec.formula import Formula, GroupTerm
 from polbayes.fit.spec.priors import CONSTANT
+from polbayes.fit.spec.reference import absent
 from polbayes.fit.spec.spec import COPIES, Spec, without_part
 from polbayes.fit.spec.terms import UnidentifiedError, bind
 
@@ -41,7 +42,7 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
         ``refuse``.
     """
     spec, pooled = _pooled(spec, cells) if spec.drops else (spec, {})
-    notes = _held(spec, cells)
+    notes = [*_held(spec, cells), *absent(spec.reference, cells)]
     while True:
         try:
             bind(spec, cells)

@@ -62,6 +62,17 @@ def the_population(cells: Cells, populations: Mapping[str, tuple[str, ...]]) -> 
     return found[0]
 
 
+def absent(reference: Mapping[str, tuple[str, ...]], cells: Cells) -> list[str]:
+    """Say which values of the reference nobody has that was asked."""
+    there = {name: set(cells.frame[name].astype(str)) for name in reference}
+    return [
+        f"analysis.reference.{name}: nobody with '{value}' was asked; the reference is the others."
+        for name, wanted in reference.items()
+        for value in wanted
+        if value not in there[name]
+    ]
+
+
 def _named(attributes: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{name} {' or '.join(wanted)}" for name, wanted in attributes.items())
 
