@@ -37,12 +37,27 @@ const labelled = (content, field) => {
   return label;
 };
 
-// On a phone how to read a section would fill the screen before the section is seen.
+// How to read a section would fill the screen before the section is seen.
 const readings = document.querySelectorAll("details.reading");
-if (matchMedia("(max-width: 40rem)").matches) for (const one of readings) one.open = false;
+for (const one of readings) one.open = false;
 addEventListener("beforeprint", () => {
   for (const one of readings) one.open = true;
 });
+
+// What is taller than most of the screen scrolls until the reader asks for all of it.
+for (const frame of document.querySelectorAll(".chart-frame, .scroll")) {
+  const button = element("button", "Show all of it", "all");
+  button.type = "button";
+  button.hidden = true;
+  button.addEventListener("click", () => {
+    frame.classList.add("whole");
+    button.remove();
+  });
+  frame.after(button);
+  new ResizeObserver(() => {
+    button.hidden = frame.scrollHeight <= frame.clientHeight + 1;
+  }).observe(frame.firstElementChild);
+}
 
 for (const grid of document.querySelectorAll(".grid")) {
   const table = grid.querySelector("table");

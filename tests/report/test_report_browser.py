@@ -95,6 +95,39 @@ def test_print_has_the_still_figures(visit: Visit) -> None:
     assert visit.said == []
 
 
+@pytest.fixture(scope="module")
+def long_report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of many models and statements."""
+    results = make_results([f"model {n}" for n in range(24)], items=40, prefixes=2)
+    return write_report(results, tmp_path_factory.mktemp("long") / "report")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_is_taller_than_the_screen_is_shown_whole_on_request(
+    browser: Any, long_report: Path, width: int
+) -> None:
+    visit = Visit(browser, long_report, width=width)
+    visit.draw("figure-issues")
+    frame = visit.page.locator("#figure-issues .chart-frame")
+    assert visit.page.locator("details.reading[open]").count() == 0
+    # Nothing outside folds is taller than the screen, of 900 pixels.
+    for one in visit.page.locator(".chart-frame, .scroll").all():
+        assert not one.is_visible() or one.bounding_box()["height"] <= 0.75 * 900 + 1
+    whole = frame.evaluate("(one) => one.scrollHeight")
+    assert whole > 900
+    button = visit.page.locator("#figure-issues .chart-frame + button")
+    button.click()
+    assert frame.bounding_box()["height"] >= whole
+    assert button.count() == 0
+    # What fits has no button.
+    visit.draw("figure-prefix_steer")
+    assert not visit.page.locator("#figure-prefix_steer .chart-frame + button").is_visible()
+    visit.page.emulate_media(media="print")
+    still = visit.page.locator("#figure-issues .scroll")
+    assert still.evaluate("(one) => one.scrollHeight <= one.clientHeight + 1")
+    visit.context.close()
+
+
 def test_without_scripts_the_still_figures_and_all_rows_are_there(
     browser: Any, report: Path
 ) -> None:

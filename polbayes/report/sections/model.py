@@ -1,6 +1,6 @@
 """The fitted model."""
 
-from polbayes.report.blocks import Block, Bullets, Paragraph, Section, Verbatim
+from polbayes.report.blocks import Block, Bullets, Fold, Section, Verbatim
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -23,8 +23,8 @@ def model(results: Results) -> Section | None:
     if results.equation:
         blocks.append(Verbatim("Equation", results.equation))
     if results.priors:
-        blocks.append(Paragraph("Priors:"))
-        blocks.append(Bullets(tuple(("", prior) for prior in results.priors)))
+        priors = tuple(("", prior) for prior in results.priors)
+        blocks.append(Fold("Priors", (Bullets(priors),)))
     return Section("model", "The model behind the numbers", reading, tuple(blocks))
 
 
