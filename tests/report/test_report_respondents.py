@@ -22,9 +22,14 @@ ABOUT_IT = {"fit", "model", "diagnostics"}
 
 
 def texts_of(part):
-    """List the texts of a section, but those of its charts and figures."""
+    """List the texts of a section, with what its charts label, but without its figures."""
     if isinstance(part, str):
         return [part]
+    if isinstance(part, dict):
+        labels = [part.get("title"), part["name"] if "input" in part else None]
+        lists = [one if isinstance(one, list) else [one] for one in part.values()]
+        inner = [one for many in lists for one in many if isinstance(one, dict)]
+        return [*(text for text in labels if isinstance(text, str)), *texts_of(inner)]
     if isinstance(part, tuple | list):
         return [text for one in part for text in texts_of(one)]
     if is_dataclass(part):

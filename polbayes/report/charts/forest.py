@@ -20,6 +20,7 @@ from polbayes.report.charts.parts import (
     search,
     value,
 )
+from polbayes.report.prose import MODEL, Noun
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _ORDERS = {"'estimate'": "by estimate", "'name'": "by name", "'given'": "as asked"}
@@ -29,21 +30,23 @@ def forest_chart(
     tables: Mapping[str, pd.DataFrame],
     *,
     axis: str,
-    name: str = "model",
+    who: Noun = MODEL,
     series: str = "dimension",
     words: Mapping[str, str] | None = None,
     centre: float | None = 0,
     descending: bool = False,
 ) -> Spec:
-    """Draw one table of estimates at a time, a row for each name and a colour for each series.
+    """Draw one table of estimates at a time: a row for each respondent, a colour for each series.
 
     Parameters
     ----------
     tables
-        By what they are about, with the columns `name`, `series` (or without it) and
+        By what they are about, with the columns ``model``, `series` (or without it) and
         ``estimate, lower, upper``.
     axis
         What the horizontal axis is.
+    who
+        What the respondents are.
     words
         What the series are called; others by their own name.
     centre
@@ -51,16 +54,16 @@ def forest_chart(
     descending
         Whether the largest estimate is at the top.
     """
-    rows = [r for of, table in tables.items() for r in _rows(of, table, name, series, words or {})]
+    rows = [r for of, table in tables.items() for r in _rows(of, table, series, words or {})]
     places = {one: k for k, one in enumerate(sorted({row["name"] for row in rows}))}
     for row in rows:
-        row |= {"a": places[row["name"]], name: row["name"]}
+        row |= {"a": places[row["name"]], "model": row["name"]}
     named = dict.fromkeys(row["series"] for row in rows)
     params = [
         *choice("of", "Shown", {of: of for of in tables}),
         *choice("one", series.capitalize(), every(list(named), "all")),
         *choice("order", "Sort", {k.strip("'"): v for k, v in _ORDERS.items()}),
-        search("find", name.capitalize()),
+        search("find", who.one.capitalize()),
     ]
     return {
         "params": params,
@@ -81,7 +84,10 @@ def forest_chart(
             },
         ],
         "height": {"step": 15 * min(len(named), 3) + 8, "for": "position"},
-        "layer": [*([] if centre is None else [line(centre)]), *_marks(name, list(named), axis)],
+        "layer": [
+            *([] if centre is None else [line(centre)]),
+            *_marks(who.one.capitalize(), list(named), axis),
+        ],
     }
 
 
@@ -106,7 +112,7 @@ def _marks(name: str, series: list[str], axis: str) -> list[Spec]:
         own |= {"yOffset": {"field": "series", "sort": series}, "color": colour}
     x = {"field": "l", "type": "quantitative", "title": axis, "scale": {"zero": False}}
     shape = {"shape": {"field": "series", "title": None, "scale": scale}} if several else {}
-    shown = {"name": name.capitalize(), **({"series": "Of"} if several else {})}
+    shown = {"name": name, **({"series": "Of"} if several else {})}
     shown |= {"e_": "Estimate", "l_": "From", "u_": "To"}
     return [
         {
@@ -122,17 +128,15 @@ def _marks(name: str, series: list[str], axis: str) -> list[Spec]:
     ]
 
 
-def _rows(
-    of: str, table: pd.DataFrame, name: str, series: str, words: Mapping[str, str]
-) -> list[Spec]:
+def _rows(of: str, table: pd.DataFrame, series: str, words: Mapping[str, str]) -> list[Spec]:
     known = table[np.isfinite(table["estimate"].to_numpy(dtype=float))]
-    places = {str(one): k for k, one in enumerate(dict.fromkeys(known[name].astype(str)))}
+    places = {str(one): k for k, one in enumerate(dict.fromkeys(known["model"].astype(str)))}
     return [
         {
-            "name": str(row[name]),
+            "name": str(row["model"]),
             "series": words.get(str(row.get(series, "")), str(row.get(series, ""))),
             "of": of,
-            "k": places[str(row[name])],
+            "k": places[str(row["model"])],
             "e": value(row["estimate"]),
             "l": value(row["lower"]),
             "u": value(row["upper"]),

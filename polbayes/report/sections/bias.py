@@ -71,6 +71,7 @@ def bias(results: Results) -> Section | None:
             csv=tuple(there),
             chart=forest_chart(
                 {words[n]: table for n, table in there.items()},
+                who=results.who,
                 axis=sides(low.word, high.word),
                 words=labels_of(results.dimensions),
             ),

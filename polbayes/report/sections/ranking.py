@@ -89,6 +89,7 @@ def _forest(theta: pd.DataFrame, results: Results) -> Picture:
         csv=("theta",),
         chart=forest_chart(
             {of: table for of, table in tables.items() if table is not None},
+            who=results.who,
             axis=sides(low.word, high.word),
             words=words,
         ),

@@ -72,6 +72,7 @@ def _scales(scales: pd.DataFrame, results: Results) -> list[Block]:
         figure=plot_sensitivity(scales),
         chart=forest_chart(
             {"sensitivity": scales},
+            who=results.who,
             axis="standard deviation",
             series="effect",
             words=EFFECTS,
