@@ -50,11 +50,12 @@ for (const frame of document.querySelectorAll(".chart-frame, .scroll")) {
   button.type = "button";
   button.hidden = true;
   button.addEventListener("click", () => {
-    frame.classList.add("whole");
+    frame.style.maxHeight = "none";
     button.remove();
   });
   frame.after(button);
   new ResizeObserver(() => {
+    frame.classList.toggle("tall", frame.scrollHeight > 0.75 * innerHeight + 1);
     button.hidden = frame.scrollHeight <= frame.clientHeight + 1;
   }).observe(frame.firstElementChild);
 }
