@@ -52,7 +52,7 @@ def main() -> None:
         compare("sparse", built, SamplerConfig(), asked.share)
     for name in asked.experiments:
         with tempfile.TemporaryDirectory() as folder:
-            compare(name, *answered(name, Path(folder)), asked.share)
+            compare(name, *answered([f"+experiment={name}"], Path(folder)), asked.share)
 
 
 def sparse(number: int) -> Iterator[Built]:
@@ -68,9 +68,9 @@ def sparse(number: int) -> Iterator[Built]:
         yield build(own, cells, bind(own, cells))
 
 
-def answered(name: str, folder: Path) -> tuple[Built, SamplerConfig]:
+def answered(arguments: list[str], folder: Path) -> tuple[Built, SamplerConfig]:
     """Ask an experiment's respondents; return the model of the answers, and its sampler."""
-    overrides = [f"+experiment={name}", f"run_dir={folder}", "stages=[probe,code]"]
+    overrides = [*arguments, f"run_dir={folder}", "stages=[probe,code]"]
     _main(overrides)
     config, _ = compose(overrides)
     spec = parse_analysis(config.analysis, config.sampler)

@@ -130,6 +130,8 @@ REFUSING = ("respondents=simulated", "analysis.unidentified=refuse")
         ([WVS, "coding.coders=[lexicel]"], "did you mean 'lexical'?"),
         ([WVS, "sampler.chains=1"], "sampler.chains: must be at least 2, not 1"),
         ([WVS, "sampler.backend=stan"], "sampler.backend: unknown sampler 'stan'"),
+        ([WVS, "sampler.mass_matrix=lowrank"], "did you mean 'low_rank'?"),
+        ([WVS, "sampler=pymc", "sampler.mass_matrix=low_rank"], "pymc has no low_rank matrix"),
         ([WVS, "sampler.target_accept=1"], "sampler.target_accept: must be in [0.5, 1)"),
         ([WVS, "analysis.family=cumulatif"], "did you mean 'cumulative'?"),
     ],

@@ -539,6 +539,7 @@ class SamplerConfig:
     tune: int = number(500, ge=50, says=_ENOUGH)
     draws: int = number(1000, ge=50, says=_ENOUGH)
     target_accept: float = number(0.9, ge=0.5, lt=1, says="must be in [0.5, 1), not {value}.")
+    mass_matrix: str = "diagonal"  # or ``low_rank``, which also adapts to correlations
 
 
 @dataclass

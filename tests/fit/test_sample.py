@@ -52,6 +52,15 @@ def test_pymc_finds_the_same_posterior(bound_answers, by_nutpie):
         np.testing.assert_allclose(other["sd"], one["sd"], rtol=0.15)
 
 
+def test_a_mass_matrix_of_low_rank_finds_the_same_posterior(bound_answers, by_nutpie):
+    config = SamplerConfig(draws=1000, tune=500, mass_matrix="low_rank")
+    found = fit(*bound_answers, config, seed=2).posterior
+    for name in ("theta", "acquiescence", "difficulty", "bias"):
+        one, other = (interval_table(p[name], 0.9) for p in (by_nutpie, found))
+        assert (abs(one["estimate"] - other["estimate"]) < one["sd"] / 6).all()
+        np.testing.assert_allclose(other["sd"], one["sd"], rtol=0.15)
+
+
 @pytest.mark.long
 def test_a_preview_is_near_and_says_what_it_is(bound_answers, by_nutpie):
     found = fit(*bound_answers, SamplerConfig(backend="advi", tune=20_000), seed=1)

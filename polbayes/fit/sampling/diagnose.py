@@ -200,7 +200,8 @@ def _chains_agree(worst: float, quantity: str) -> str:
     if worst <= R_HAT_BAD:
         return (
             f"The chains nearly agree: R-hat of {quantity} is {worst:.3f} where at most "
-            f"{R_HAT_GOOD} is wanted; draw more before relying on the last digits."
+            f"{R_HAT_GOOD} is wanted; draw more, or use sampler=low_rank, before relying on "
+            "the last digits."
         )
     return (
         f"The chains do not agree: R-hat of {quantity} is {worst:.2f}. They have not found the "
@@ -220,5 +221,5 @@ def _divergences(diverging: int, draws: int) -> str:
         return "No transition diverged."
     return (
         f"{diverging} of {draws} transitions diverged: part of the posterior may have been missed; "
-        "raise sampler.target_accept or simplify the model."
+        "use sampler=low_rank, raise sampler.target_accept or simplify the model."
     )

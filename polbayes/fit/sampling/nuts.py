@@ -70,6 +70,7 @@ def draw_with_nutpie(
         seed=seed,
         target_accept=config.target_accept,
         maxdepth=depth,
+        low_rank_modified_mass_matrix=config.mass_matrix == "low_rank",
         progress_bar=progress and bars(),
         save_warmup=False,
         blocking=False,

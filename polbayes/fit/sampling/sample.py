@@ -16,17 +16,24 @@ from polbayes.fit.sampling.nuts import Drawn, compiled_for_nutpie, draw_with_nut
 from polbayes.fit.sampling.pilot import DEPTH, length, restarted
 
 BACKENDS = ("nutpie", "pymc", "laplace", "advi")
+MASS_MATRICES = ("diagonal", "low_rank")
 
 
 def check_sampler(config: SamplerConfig) -> None:
-    """Refuse an unknown sampler.
+    """Refuse an unknown sampler, or settings that it does not have.
 
     Raises
     ------
     UserError
-        If the backend is unknown.
+        If the backend or the mass matrix is unknown, or the backend has no such matrix.
     """
     check_known("sampler", config.backend, known=BACKENDS, where="sampler.backend")
+    check_known("mass matrix", config.mass_matrix, known=MASS_MATRICES, where="sampler.mass_matrix")
+    if config.mass_matrix != MASS_MATRICES[0] and config.backend != "nutpie":
+        raise UserError(
+            f"sampler.mass_matrix: {config.backend} has no {config.mass_matrix} matrix; use "
+            "sampler.backend=nutpie, or sampler.mass_matrix=diagonal."
+        )
 
 
 def sample(built: Built, config: SamplerConfig, *, seed: int) -> Drawn:
