@@ -7,11 +7,12 @@ import pytest
 
 from polbayes.measures.measure import Measure, Shown
 from polbayes.measures.registry import MEASURES
-from polbayes.report.blocks import Section
+from polbayes.report.blocks import Fold, Picture, Section
 from polbayes.report.page import sections
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections import SECTIONS
 from polbayes.report.sections.bias import bias
+from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
 
@@ -100,6 +101,21 @@ def test_without_statements_of_both_sides_there_is_no_bias_to_draw(make_results)
     assert len(bias(make_results(tables=one)).blocks) > 1
     del tables["prefix_effects"]
     assert prefixes(make_results(tables=tables)) is None
+
+
+def test_with_one_wording_there_is_nothing_to_be_consistent_with(make_results):
+    tables = dict(make_results().tables)
+    del tables["consistency"]
+    assert consistency(make_results(tables=tables)).title == "Consistency across wordings"
+    compass = tables["compass"]
+    tables["compass"] = compass[compass["kind"] == "original"]
+    section = consistency(make_results(tables=tables))
+    assert section.title == "On the Political Compass"
+    picture, table = section.blocks
+    assert isinstance(picture, Picture)
+    assert picture.caption.startswith("Positions. Crosses: 95% intervals")
+    assert [text.get_text() for text in picture.figure.legends[0].get_texts()] == ["original"]
+    assert isinstance(table, Fold)
 
 
 def test_of_many_statements_those_that_tell_most_are_drawn(make_results):

@@ -41,6 +41,8 @@ def consistency(results: Results) -> Section | None:
     if table is None and positions is None:
         return None
     who = results.who
+    if table is None and (positions["kind"] == "original").all():
+        return _published_positions(positions, who)
     reading = [
         f"{who.a.capitalize()} that understands a statement gives the same answer to a paraphrase, "
         "and the reverse answer to a negation or a political opposite. Here every wording is "
@@ -92,6 +94,17 @@ def _consistency(table: pd.DataFrame, level: float, who: Noun) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
+def _published_positions(table: pd.DataFrame, who: Noun) -> Section:
+    """Show where the Political Compass itself places the answers, if there is one wording."""
+    reading = (
+        "The Political Compass scores the answers itself, from −10 to 10, with other weights than "
+        "this analysis, and counts an unanswered statement as the middle. Left and libertarian "
+        "are negative."
+    )
+    own = table[table["answers"] != _OPPOSITE]
+    return Section("consistency", "On the Political Compass", (reading,), tuple(_compass(own, who)))
+
+
 def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
     level = level_of(table)
     numbers = grid(
@@ -121,12 +134,14 @@ def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
     )
     picture = Picture(
         name="compass",
-        caption=f"Positions by wording. Crosses: {level:.0%} intervals over statements.",
+        caption=("Positions. " if distances.empty else "Positions by wording. ")
+        + f"Crosses: {level:.0%} intervals over statements.",
         alt=f"One small compass per {who} with the position of each wording's answers; the "
         "numbers are in the table below.",
         figure=plot_compass(wide_positions(table)),
     )
-    return [picture, short, Fold("Positions on the compass, as a table", (numbers,))]
+    shorter = [] if distances.empty else [short]
+    return [picture, *shorter, Fold("Positions on the compass, as a table", (numbers,))]
 
 
 def wide_positions(table: pd.DataFrame) -> pd.DataFrame:
