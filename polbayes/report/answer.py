@@ -26,7 +26,7 @@ from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import Noun, listed, plural, standing
 from polbayes.report.results import Results
 from polbayes.report.sections.precision import FEW_MODELS
-from polbayes.report.sections.validity import by_outcome
+from polbayes.report.sections.validity import MOSTLY, by_outcome
 
 _MOSTLY_USABLE = 0.9
 _RELIABLE = 0.8
@@ -65,7 +65,8 @@ def lines(results: Results) -> list[str]:
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
     said = leanings(_found(results), results.dimensions)
-    return [*said, f"Can it be used? {_sampled(results)}"] if said else []
+    usable = " ".join([_sampled(results), *_hardly_answered(results)])
+    return [*said, f"Can it be used? {usable}"] if said else []
 
 
 def _picture(known: list[Row], results: Results) -> Picture:
@@ -260,24 +261,41 @@ def _sampled(results: Results) -> str:
     )
 
 
+def _hardly_answered(results: Results) -> Iterator[str]:
+    """Name who mostly gave no answer that can be used, or put most probability elsewhere."""
+    table = results.table("validity")
+    if table is None:
+        return
+    usable = by_outcome(table)
+    for column, limit, said in (
+        ("share_usable", _MOSTLY_USABLE, "Many answers could not be used of {}."),
+        (
+            "mass",
+            MOSTLY,
+            "Less than half of the probability was on the options, and the rest is in no number: "
+            "{}.",
+        ),
+    ):
+        if column in usable:
+            low = usable[usable[column] < limit]
+            names = [f"{m} ({share(s)})" for m, s in zip(low["model"], low[column], strict=True)]
+            if names:
+                yield said.format(listed(names))
+
+
 def _of_answers(results: Results) -> Iterator[str]:
     table = results.table("validity")
-    if table is not None:
+    warned = list(_hardly_answered(results))
+    yield from warned
+    if table is not None and not warned:
         usable = by_outcome(table)
-        if "share_usable" in usable:
-            low = usable[usable["share_usable"] < _MOSTLY_USABLE]
-            names = [
-                f"{m} ({share(s)})" for m, s in zip(low["model"], low["share_usable"], strict=True)
-            ]
-            if names:
-                yield f"Many answers could not be used of {listed(names)}."
-            elif len(usable):
-                least = usable["share_usable"].min()
-                yield (
-                    "All answers could be used."
-                    if least == 1
-                    else f"At least {share(least)} of each {results.who}'s answers could be used."
-                )
+        if "share_usable" in usable and len(usable):
+            least = usable["share_usable"].min()
+            yield (
+                "All answers could be used."
+                if least == 1
+                else f"At least {share(least)} of each {results.who}'s answers could be used."
+            )
     if coders_of(results.responses) and results.table("confusion") is None:
         yield (
             "Errors in reading the answers are in no interval; task=validate_coder measures them."

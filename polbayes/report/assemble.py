@@ -15,14 +15,12 @@ from polbayes.errors import UserError
 from polbayes.instrument.poles import poles_in
 from polbayes.report.keying_errors import coder_warnings
 from polbayes.report.results import Results
+from polbayes.report.sections.validity import MOSTLY
 
 # The comparison of specs in a run's folder.
 SPECS_TABLE = Path("comparisons") / "specs.csv"
 # What its conclusions would be with single coders.
 CODERS_TABLE = Path("comparisons") / "coders.csv"
-
-# Below this share of probability on the options the report warns first.
-_MOSTLY = 0.5
 
 _STUDIES = (
     "Bias measure, prefixes and design: Faulborn, Sen, Pellert, Spitz and Garcia (2025), Only a "
@@ -97,7 +95,7 @@ def mass_elsewhere(measures: Mapping[str, pd.DataFrame]) -> list[str]:
     if "validity" not in measures or "measure" not in measures["validity"]:
         return []
     validity = measures["validity"]
-    rows = validity[(validity["measure"] == "mass") & (validity["estimate"] < _MOSTLY)]
+    rows = validity[(validity["measure"] == "mass") & (validity["estimate"] < MOSTLY)]
     return [
         f"{model}: {100 * (1 - mass):.1f} % of the probability was not on options that agree or "
         "disagree, and is in no number but the probability on the options."

@@ -122,6 +122,19 @@ def test_the_answer_says_on_what_it_rests_and_whether_to_use_it(make_results: An
     assert "only one prefix" in dict(last.entries)["Can it be used? "]
 
 
+def test_little_probability_on_the_options_is_said_on_page_and_terminal(make_results: Any) -> None:
+    table = make_results().tables["validity"].assign(share_usable=1.0, mass=0.9)
+    table.loc[table.index[0], "mass"] = 0.008
+    tables = {**make_results().tables, "validity": table}
+    made = make_results(tables=tables)
+    (last,) = (b for b in answer(made) if isinstance(b, Bullets))
+    said = "options, and the rest is in no number: alpha (0.8%)."
+    for text in (dict(last.entries)["Can it be used? "], lines(made)[-1]):
+        assert said in text
+        assert "All answers could be used" not in text
+    assert "in no number" not in lines(make_results())[-1]
+
+
 def test_bad_draws_lead_to_no_leaning(make_results: Any) -> None:
     blocks = answer(make_results(verdict="bad"))
     assert not [b for b in blocks if isinstance(b, Picture | Fold | Paragraph)]

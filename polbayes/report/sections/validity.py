@@ -11,6 +11,9 @@ from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
 
+# Below this share of probability on the options the report warns first.
+MOSTLY = 0.5
+
 
 def validity(results: Results) -> Section | None:
     """Show how many answers were usable, and the outcomes of the others."""
