@@ -41,7 +41,7 @@ def consistency(results: Results) -> Section | None:
     if table is None and positions is None:
         return None
     who = results.who
-    if table is None and (positions["kind"] == "original").all():
+    if table is None and positions is not None and (positions["kind"] == "original").all():
         return _published_positions(positions, who)
     reading = [
         f"{who.a.capitalize()} that understands a statement gives the same answer to a paraphrase, "
