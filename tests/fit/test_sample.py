@@ -41,22 +41,14 @@ def by_nutpie(bound_answers):
     return fit(*bound_answers, SamplerConfig(draws=1000, tune=500), seed=1).posterior
 
 
-def test_pymc_finds_the_same_posterior(bound_answers, by_nutpie):
+@pytest.mark.parametrize("settings", [{"backend": "pymc"}, {"mass_matrix": "low_rank"}])
+def test_another_sampler_finds_the_same_posterior(bound_answers, by_nutpie, settings):
     """Means differ by less than a sixth of the standard deviation, standard deviations by 15 %."""
-    config = SamplerConfig(backend="pymc", draws=1000, tune=500)
+    config = SamplerConfig(draws=1000, tune=500, **settings)
     found = fit(*bound_answers, config, seed=2)
     assert not found.sample_stats["diverging"].mean() > 0.01
     for name in ("theta", "acquiescence", "difficulty", "bias"):
         one, other = (interval_table(p[name], 0.9) for p in (by_nutpie, found.posterior))
-        assert (abs(one["estimate"] - other["estimate"]) < one["sd"] / 6).all()
-        np.testing.assert_allclose(other["sd"], one["sd"], rtol=0.15)
-
-
-def test_a_mass_matrix_of_low_rank_finds_the_same_posterior(bound_answers, by_nutpie):
-    config = SamplerConfig(draws=1000, tune=500, mass_matrix="low_rank")
-    found = fit(*bound_answers, config, seed=2).posterior
-    for name in ("theta", "acquiescence", "difficulty", "bias"):
-        one, other = (interval_table(p[name], 0.9) for p in (by_nutpie, found))
         assert (abs(one["estimate"] - other["estimate"]) < one["sd"] / 6).all()
         np.testing.assert_allclose(other["sd"], one["sd"], rtol=0.15)
 
