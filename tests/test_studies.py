@@ -123,7 +123,8 @@ def test_no_title_or_lead_counts_what_an_override_may_change(path):
     assert not re.search(counted, text, re.IGNORECASE), text
 
 
-@pytest.mark.parametrize("name", ["wvs_prefixes", "pct_paraphrases", "pct_masked", "instruments"])
-def test_the_intervals_of_one_figure_have_one_level(name):
-    config = composed(f"+experiment={name}")
+@pytest.mark.parametrize("overrides", [[], ["analysis.level=0.5"], ["analysis=mixed_stance"]])
+@pytest.mark.parametrize("name", sorted(p.stem for p in folder("conf").glob("experiment/*.yaml")))
+def test_the_intervals_of_one_figure_have_one_level(name, overrides):
+    config = composed(f"+experiment={name}", *overrides)
     assert config.measures.level == config.analysis.level

@@ -368,7 +368,9 @@ class MeasureConfig:
 
     # draws
     bootstrap: int = number(10_000, ge=100, says="at least 100 draws are needed for an interval.")
-    level: float = number(0.95, gt=0, lt=1)  # of the intervals
+    level: float = number(
+        0.9, gt=0, lt=1
+    )  # of the intervals; that of the analysis in conf/config.yaml
     # Answers are strong if agreeing and disagreeing differ by more (Lunardi et al. 2024).
     strong: float = number(0.3, ge=0, le=1, says=_SHARE)
     # Two sets of wordings to compare by answer probabilities: names to lists of ids or patterns.
@@ -678,6 +680,7 @@ class RunConfig:
     imported: ImportConfig | None = None
     journal: JournalConfig = field(default_factory=JournalConfig)
     coding: CodingConfig = field(default_factory=CodingConfig)
+    analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     measures: MeasureConfig = field(default_factory=MeasureConfig)
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -686,7 +689,6 @@ class RunConfig:
     features: FeatureConfig = field(default_factory=FeatureConfig)
     report: ReportConfig = field(default_factory=ReportConfig)
     ablation: AblationConfig = field(default_factory=AblationConfig)
-    analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     probing: ProbingConfig = field(default_factory=ProbingConfig)

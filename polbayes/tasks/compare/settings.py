@@ -35,7 +35,10 @@ def settle(config: RunConfig, first: RunConfig, overrides: Sequence[str]) -> Run
         if "." in key and key.split(".")[0] in _TAKEN and key.split(".")[0] not in keys
     ]
     settled = replace(config, **chosen)
-    return _with(settled, dotted) if dotted else settled
+    settled = _with(settled, dotted) if dotted else settled
+    if first.measures.level == first.analysis.level and "measures.level" not in keys:
+        return replace(settled, measures=replace(settled.measures, level=settled.analysis.level))
+    return settled
 
 
 def _with(config: RunConfig, dotted: Sequence[str]) -> RunConfig:

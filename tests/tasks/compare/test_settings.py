@@ -33,6 +33,12 @@ def test_keys_of_it_can_be_changed():
     assert settled.sampler.draws == 60
 
 
+@pytest.mark.parametrize(("own", "measured"), [([], 0.8), (["measures.level=0.7"], 0.7)])
+def test_classical_intervals_keep_the_level_of_the_analysis(own, measured):
+    settled = settle(OWN, FIRST, ["analysis.level=0.8", *own])
+    assert (settled.analysis.level, settled.measures.level) == (0.8, measured)
+
+
 def test_another_seed_has_draws_of_its_own():
     assert _keys(FIRST, {})["draws"] == _keys(replace(FIRST, title="Another"), {})["draws"]
     assert _keys(FIRST, {})["draws"] != _keys(replace(FIRST, seed=8), {})["draws"]
