@@ -9,6 +9,7 @@ import xarray as xr
 
 from polbayes.config.resources import find, folder
 from polbayes.config.schema import RespondentConfig, RunConfig
+from polbayes.config.tasks import Answer
 from polbayes.data.dataset import read_dataset, write_dataset
 from polbayes.data.progress import say
 from polbayes.data.provenance import file_digest
@@ -177,6 +178,12 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
     return found
 
 
+def _answer(folder: Path, page: Path) -> Answer:
+    from polbayes.roleplay.report.alignment import answer_of_roleplay
+
+    return answer_of_roleplay(folder, page)
+
+
 PIPELINE: Pipeline[RoleplayPlan] = Pipeline(
     plan=plan_roleplay,
     dry_run=dry_run,
@@ -189,4 +196,5 @@ PIPELINE: Pipeline[RoleplayPlan] = Pipeline(
     },
     inputs=_inputs,
     code_inputs=_code_inputs,
+    answer=_answer,
 )

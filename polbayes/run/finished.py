@@ -13,6 +13,7 @@ from polbayes.report.assemble import assemble, read_tables
 from polbayes.report.results import Results
 from polbayes.report.terminal import answer_lines, as_values
 from polbayes.run.manifest import Manifest, read_config
+from polbayes.run.pipeline import pipeline_of
 
 _UNFITTED = {"verdict": "caution", "sentences": [], "notes": [], "equation": "", "priors": []}
 
@@ -54,14 +55,12 @@ def answer_of_folder(folder: Path) -> Answer | None:
     page = folder / "report" / "index.html"
     if "report" not in Manifest(folder).stages or not page.is_file():
         return None
-    if read_config(folder / ".hydra" / "config.yaml").elicitation.kind == PAIRED:
-        from polbayes.run.pairs.report.tilt import answer_of_pairs
+    return pipeline_of(read_config(folder / ".hydra" / "config.yaml")).answer(folder, page)
 
-        return answer_of_pairs(folder, page)
-    try:
-        with opened_responses(folder) as responses:
-            results = results_of(folder, responses)
-            text = "\n".join([*answer_lines(results), f"Report: {page}"])
-            return Answer(text, {**as_values(results), "report": str(page)})
-    except UserError:  # roles that were played have no positions like these
-        return Answer(f"Report: {page}", {"report": str(page)})
+
+def answer_of_questionnaire(folder: Path, page: Path) -> Answer:
+    """Return where the models of a finished run stand, in a few lines."""
+    with opened_responses(folder) as responses:
+        results = results_of(folder, responses)
+        text = "\n".join([*answer_lines(results), f"Report: {page}"])
+        return Answer(text, {**as_values(results), "report": str(page)})

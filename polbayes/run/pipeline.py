@@ -11,6 +11,7 @@ import yaml
 
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
+from polbayes.config.tasks import Answer
 from polbayes.data.files import write_text
 from polbayes.data.provenance import digest, versions
 from polbayes.run.manifest import Manifest
@@ -50,6 +51,8 @@ class Pipeline(Generic[P]):
     # Hashes of files that determine the answers, and the reading of the answers.
     inputs: Callable[[RunConfig], dict[str, str]]
     code_inputs: Callable[[RunConfig], dict[str, str]]
+    # Says what the folder of a reported run found, in a few lines; the second is its page.
+    answer: Callable[[Path, Path], Answer]
 
 
 # By what they measure with.

@@ -18,6 +18,7 @@ from polbayes.config.languages import referred
 from polbayes.config.registry import added
 from polbayes.config.resources import find
 from polbayes.config.schema import STAGES, RunConfig
+from polbayes.config.tasks import Answer
 from polbayes.data.dataset import open_responses, opened, opened_responses, write_dataset
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.out_of_core import portions, text_bytes, write_by_model
@@ -473,6 +474,12 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     return ["report/index.html"], {}
 
 
+def _answer(folder: Path, page: Path) -> Answer:
+    from polbayes.run.finished import answer_of_questionnaire
+
+    return answer_of_questionnaire(folder, page)
+
+
 PIPELINE = Pipeline(
     plan=plan,
     dry_run=dry_run,
@@ -485,6 +492,7 @@ PIPELINE = Pipeline(
     },
     inputs=_inputs,
     code_inputs=_code_inputs,
+    answer=_answer,
 )
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from polbayes.report.blocks import Grid, Picture
-from polbayes.roleplay.report.alignment import alignment
+from polbayes.report.blocks import Bullets, Grid, Paragraph, Picture
+from polbayes.roleplay.report.alignment import alignment, answer, answer_of_roleplay
 from polbayes.roleplay.report.results import RatingsResults
 from polbayes.roleplay.report.robustness import robustness
 from polbayes.roleplay.texts import Texts
@@ -52,6 +52,54 @@ def test_wordings_are_counted():
     section = robustness(results(wordings=2, wording_spread=spread()))
     assert section.reading[0].startswith("Every scenario is played in 2 wordings.")
     assert section.blocks[0].csv == "wording_spread"
+
+
+def standings():
+    """Three models by hand: one on each side, and one that the interval leaves at 0."""
+    rows = [("a\x1b[31m", 5.0, -5.0, 15.0, 6.0), ("l", 40.0, 30.0, 50.0, 42.0)]
+    rows += [("r", -30.0, -45.0, -15.0, np.nan), ("one", 3.0, np.nan, np.nan, 1.0)]
+    made = pd.DataFrame(rows, columns=["model", "estimate", "lower", "upper", "inner"])
+    made = made.assign(twin="both", level=0.9)
+    stages = made.assign(estimate=made["inner"], source="stages")
+    return pd.concat([made.assign(source="reflection"), stages], ignore_index=True)
+
+
+def test_the_answer_says_where_every_model_stands():
+    words, bullets = answer(results(wordings=1, alignment=standings()))
+    assert isinstance(words, Paragraph)
+    assert "from −100 (conservative, right) to 100 (liberal, left)" in words.text
+    assert isinstance(bullets, Bullets)
+    assert bullets.entries == (
+        ("l:", "40.0 [30.0, 50.0], left; in the story 42.0"),
+        ("a\x1b[31m:", "5.0 [−5.0, 15.0], not told apart from 0; in the story 6.0"),
+        ("one:", "3.0 from one scenario, without an interval; in the story 1.0"),
+        ("r:", "−30.0 [−45.0, −15.0], right"),
+    )
+    [none] = answer(results(wordings=1))
+    assert "There is no answer" in none.text
+
+
+def test_the_answer_on_the_terminal(tmp_path):
+    (tmp_path / "measures").mkdir()
+    standings().to_csv(tmp_path / "measures" / "alignment.csv", index=False)
+    said = answer_of_roleplay(tmp_path, tmp_path / "index.html")
+    lines = said.text.splitlines()
+    assert lines[1] == "l: 40.0 [30.0, 50.0], left; in the story 42.0"
+    assert "\x1b" not in said.text
+    assert lines[-1] == f"Report: {tmp_path / 'index.html'}"
+    values = {row["model"]: row for row in said.facts["alignment"]}
+    assert values["r"]["in_story"] is None
+    assert values["one"]["lower"] is None
+    assert values["l"] == {
+        "model": "l",
+        "estimate": 40,
+        "lower": 30,
+        "upper": 50,
+        "level": 0.9,
+        "in_story": 42,
+    }
+    (tmp_path / "measures" / "alignment.csv").unlink()
+    assert answer_of_roleplay(tmp_path, tmp_path / "index.html").facts["alignment"] == []
 
 
 @pytest.mark.filterwarnings("error")

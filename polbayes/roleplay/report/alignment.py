@@ -1,17 +1,80 @@
 """Alignment of the models: as published, and over the stages."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from polbayes.config.tasks import Answer
+from polbayes.data.tables import read_csv
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Picture, Section, folded_grid, grid
+from polbayes.report.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Paragraph,
+    Picture,
+    Section,
+    folded_grid,
+    grid,
+)
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES, sides
-from polbayes.report.numbers import number
+from polbayes.report.numbers import interval, number
+from polbayes.report.visible import visible
 from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, worded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def answer(results: RatingsResults) -> tuple[Block, ...]:
+    """Say in a sentence for every model where it stands."""
+    table = results.table("alignment")
+    if table is None or not (rows := _standings(table)):
+        return (Paragraph("There is no answer, because no text has ratings that can be used."),)
+    reading = (
+        "The alignment runs from −100 (conservative, right) to 100 (liberal, left), as published, "
+        f"with {results.level:.0%} intervals over scenarios; it holds for these judges."
+    )
+    return (Paragraph(reading), Bullets(tuple((f"{row['model']}:", says(row)) for row in rows)))
+
+
+def answer_of_roleplay(folder: Path, page: Path) -> Answer:
+    """Return where the models of a finished roleplay stand, in a few lines."""
+    path = folder / "measures" / "alignment.csv"
+    rows = _standings(read_csv(path)) if path.is_file() else []
+    head = ["Alignment, from −100 (conservative, right) to 100 (liberal, left)"] if rows else []
+    said = [f"{visible(row['model'])}: {says(row)}" for row in rows]
+    facts = [{name: None if pd.isna(row[name]) else row[name] for name in _FACTS} for row in rows]
+    text = "\n".join([*head, *said, f"Report: {page}"])
+    return Answer(text, {"alignment": facts, "report": str(page)})
+
+
+_FACTS = ("model", "estimate", "lower", "upper", "level", "in_story")
+
+
+def _standings(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of the reflection, from left to right, with the mean of the stages."""
+    shown = one_twin(table)
+    stages = shown[shown["source"] == "stages"].set_index("model")["estimate"]
+    found = descending(shown[shown["source"] == "reflection"])
+    told = found.assign(in_story=found["model"].map(stages)).dropna(subset="estimate")
+    return [{str(name): row[name] for name in told} for _, row in told.iterrows()]
+
+
+def says(row: Mapping[str, Any]) -> str:
+    """Say where a model stands, by the interval of its alignment."""
+    low, high = row["lower"], row["upper"]
+    if pd.isna(low):
+        which = "from one scenario, without an interval"
+    else:
+        which = "left" if low > 0 else "right" if high < 0 else "not told apart from 0"
+        which = f"{interval(low, high, 1)}, {which}"
+    story = row["in_story"]
+    inner = f"; in the story {number(story, 1)}" if pd.notna(story) else ""
+    return f"{number(row['estimate'], 1)} {which}{inner}"
 
 
 def alignment(results: RatingsResults) -> Section | None:

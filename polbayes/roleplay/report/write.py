@@ -15,7 +15,7 @@ from polbayes.report.write import write_page
 from polbayes.roleplay.plan import RoleplayPlan
 from polbayes.roleplay.rated import FILE
 from polbayes.roleplay.report.agreement import agreement
-from polbayes.roleplay.report.alignment import alignment
+from polbayes.roleplay.report.alignment import alignment, answer
 from polbayes.roleplay.report.judges import judges
 from polbayes.roleplay.report.method import method, rerun
 from polbayes.roleplay.report.pressure import pressure
@@ -63,7 +63,8 @@ def write_ratings_report(job: Job[RoleplayPlan]) -> list[str]:
             (folder / page_name(k)).write_text(text, encoding="utf-8")
 
     tables = {**results.tables, "transcripts": table}
-    write_page(front_of(results, absent), present, tables, job.folder / "report", also=pages)
+    front = front_of(results, absent, answer=answer(results))
+    write_page(front, present, tables, job.folder / "report", also=pages)
     return ["report/index.html", *(f"report/{page_name(k)}" for k in range(len(models)))]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 
 from polbayes.config.schema import RespondentConfig, RunConfig
+from polbayes.config.tasks import Answer
 from polbayes.data.dataset import open_responses, read_dataset, write_dataset
 from polbayes.data.progress import say
 from polbayes.data.provenance import file_digest
@@ -200,6 +201,12 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
     return found
 
 
+def _answer(folder: Path, page: Path) -> Answer:
+    from polbayes.run.pairs.report.tilt import answer_of_pairs
+
+    return answer_of_pairs(folder, page)
+
+
 PIPELINE: Pipeline[PairsPlan] = Pipeline(
     plan=plan_pairs,
     dry_run=dry_run,
@@ -212,4 +219,5 @@ PIPELINE: Pipeline[PairsPlan] = Pipeline(
     },
     inputs=_inputs,
     code_inputs=_code_inputs,
+    answer=_answer,
 )

@@ -4,13 +4,13 @@ Lunardi et al. (2024, section 4.3) vary the decoding of answers, the number of s
 and the size of the lexicon of encoder models.
 """
 
-from polbayes.config.tasks import Call, Task
+from polbayes.config.tasks import Answer, Call, Task
 
 
-def _do(call: Call) -> None:
+def _do(call: Call) -> Answer:
     from polbayes.tasks.ablation.task import ablate
 
-    ablate(call.config, call.text, command=call.command)
+    return ablate(call.config, call.text, command=call.command)
 
 
 TASK = Task(_do, "task=ablate", "answer and read a design in several ways, and compare")

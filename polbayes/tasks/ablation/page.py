@@ -7,9 +7,10 @@ import pandas as pd
 
 from polbayes.config.schema import RunConfig
 from polbayes.report.blocks import Fold, Section, Verbatim
-from polbayes.report.numbers import count
+from polbayes.report.numbers import count, number
 from polbayes.report.page import Front, moment
 from polbayes.report.sections.ablation import PANELS, ablation
+from polbayes.report.visible import visible
 
 
 def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
@@ -34,6 +35,30 @@ def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
             "read."
         ],
     )
+
+
+_LINES = 30
+
+
+def answer_lines(table: pd.DataFrame) -> list[str]:
+    """Say by model between which settings its consistency lies, and what it is there."""
+    known = (table["measure"] == "consistent_4") & table["estimate"].notna()
+    rows, said = table[known & table["kind"].isin(PANELS)], []
+    for (model, kind), own in rows.groupby(["model", "kind"], sort=False):
+        ends = [own.loc[own["estimate"].idxmin()], own.loc[own["estimate"].idxmax()]]
+        texts = [f"{number(end['estimate'])} ({_setting(end)})" for end in ends]
+        what = PANELS[str(kind)].partition(":")[0].lower()
+        said.append(f"{visible(model)}, {what} consistency: {' to '.join(dict.fromkeys(texts))}")
+    rest = len(said) - _LINES
+    return [*said[:_LINES], f"and {rest} more in the report's tables"] if rest > 0 else said
+
+
+def _setting(row: pd.Series) -> str:
+    """Name a setting of the table."""
+    if "decoding" in row:
+        return f"{row['decoding']}, coders: {row['coder']}"
+    which = "the first" if int(row["composition"]) == 0 else f"random, no. {row['composition']}"
+    return f"{row['size']} options, {which}"
 
 
 def sections(

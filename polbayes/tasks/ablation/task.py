@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import CodingConfig, ElicitationConfig, RunConfig
-from polbayes.data.progress import conclude, say
+from polbayes.config.tasks import Answer
+from polbayes.data.progress import say
 from polbayes.errors import UserError
 from polbayes.judging.costs import write_judges_usage
 from polbayes.measures.consistency import has_pairs
@@ -25,10 +26,10 @@ from polbayes.tasks.ablation.settings import Reading, coder_lists, decodings, re
 FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 
-def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
+def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Answer:
     """Answer and read a run's questions with all settings of `config.ablation`, and compare."""
     from polbayes.report.write import write_page
-    from polbayes.tasks.ablation.page import front, sections
+    from polbayes.tasks.ablation.page import answer_lines, front, sections
 
     run = Path(config.run_dir).expanduser()
     check_config(run, text, ["fit", "report"])
@@ -49,8 +50,10 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Path:
         tables,
         run / FOLDER / PAGE,
     )
-    conclude(f"ablate: {page}")
-    return page
+    facts = tables["ablation"].query("measure == 'consistent_4'").drop(columns="note")
+    said = facts.astype(object).where(facts.notna(), None).to_dict(orient="records")
+    text = "\n".join([*answer_lines(tables["ablation"]), f"Report: {page}"])
+    return Answer(text, {"consistency": said, "report": str(page)})
 
 
 Measured = Iterator[tuple[Mapping[str, Any], xr.Dataset]]

@@ -56,7 +56,7 @@ def test_draws_are_reused_if_only_the_level_changes(prior_only, tmp_path, monkey
     folder = tmp_path / "run"
     assert _main([*EMBEDDED, f"run_dir={folder}"]) == 0
     before = pd.read_csv(folder / "estimates" / "tilt.csv")
-    again = [*EMBEDDED, f"run_dir={folder}", "stages=[fit,report]", "analysis.level=0.5"]
+    again = [*EMBEDDED, f"run_dir={folder}", "stages=[measure,fit,report]", "analysis.level=0.5"]
     assert _main(again) == 0
     assert "the draws of an earlier fit are reused" in capsys.readouterr().err
     after = pd.read_csv(folder / "estimates" / "tilt.csv")

@@ -1,5 +1,9 @@
 """A design answered and read in several ways: settings, differences, and the whole task."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +16,7 @@ from polbayes.probing.probe import probe
 from polbayes.run.plan import plan
 from polbayes.run.run import run
 from polbayes.tasks.ablation.measure import differences, with_lexicon
+from polbayes.tasks.ablation.page import answer_lines
 from polbayes.tasks.ablation.settings import OWN, coder_lists, decodings, readings
 from polbayes.tasks.ablation.task import ablate
 
@@ -136,6 +141,24 @@ def test_differences_by_hand_are_paired():
     assert alone["note"] == "only one item: no interval"
 
 
+def test_the_answer_is_between_which_settings_a_model_lies():
+    rows = [("m", "reversed", "greedy", 0.2), ("m", "reversed", "beam", 0.8)]
+    rows += [("m", "paraphrase", "greedy", 1.0), ("n", "reversed", "greedy", np.nan)]
+    rows += [("m", "negation", "greedy", 0.1)]
+    table = pd.DataFrame(rows, columns=["model", "kind", "decoding", "estimate"])
+    table = table.assign(coder="rules", measure="consistent_4")
+    assert answer_lines(table) == [
+        "m, polar consistency: 0.20 (greedy, coders: rules) to 0.80 (beam, coders: rules)",
+        "m, paraphrastic consistency: 1.00 (greedy, coders: rules)",
+    ]
+    many = pd.concat([table[:1].assign(model=f"m{k}") for k in range(33)])
+    assert answer_lines(many)[-1] == "and 3 more in the report's tables"
+    lexicon = table[:2].drop(columns=["decoding", "coder"]).assign(size=[2, 1], composition=[0, 3])
+    assert answer_lines(lexicon) == [
+        "m, polar consistency: 0.20 (2 options, the first) to 0.80 (1 options, random, no. 3)"
+    ]
+
+
 def test_every_decoding_read_by_every_coder(tmp_path):
     """The task as a whole, twice: the second time nothing is asked."""
     overrides = [
@@ -147,13 +170,18 @@ def test_every_decoding_read_by_every_coder(tmp_path):
     config, text = compose(overrides)
     first, its_text = compose([*overrides, "stages=[probe]"])
     run(first, its_text, command=["polbayes"])
-    page = ablate(config, text, command=["polbayes", *overrides])
+    said = ablate(config, text, command=["polbayes", *overrides])
+    page = Path(said.facts["report"])
     # What the run had asked was taken over as it is.
     answers = tmp_path / "run" / "ablation" / "answers"
     [own] = (tmp_path / "run" / "journal").glob("*.jsonl")
     assert (answers / "greedy" / "journal" / own.name).read_bytes() == own.read_bytes()
     tables = page.parent / "tables"
     table = pd.read_csv(tables / "ablation.csv")
+    assert re.match(r"left, paraphrastic consistency: [\d.]+ \(\w+, coders: [\w ]+\)", said.text)
+    assert said.text.endswith(f"Report: {page}")
+    assert len(said.facts["consistency"]) == (table["measure"] == "consistent_4").sum()
+    json.dumps(said.facts, allow_nan=False)
     ways = ["greedy", "beam_3", "contrastive", "top_p"]
     assert list(dict.fromkeys(table["decoding"])) == ways
     assert list(dict.fromkeys(table["coder"])) == [OWN, "both"]
