@@ -368,9 +368,8 @@ class MeasureConfig:
 
     # draws
     bootstrap: int = number(10_000, ge=100, says="at least 100 draws are needed for an interval.")
-    level: float = number(
-        0.9, gt=0, lt=1
-    )  # of the intervals; that of the analysis in conf/config.yaml
+    # Of the intervals; conf/config.yaml has that of the analysis. Stage keys rest on this default.
+    level: float = number(0.95, gt=0, lt=1)
     # Answers are strong if agreeing and disagreeing differ by more (Lunardi et al. 2024).
     strong: float = number(0.3, ge=0, le=1, says=_SHARE)
     # Two sets of wordings to compare by answer probabilities: names to lists of ids or patterns.

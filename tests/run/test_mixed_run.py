@@ -129,7 +129,7 @@ def test_another_level_needs_no_other_draws(finished, tmp_path, capsys):
     shutil.copytree(finished, folder)
     before = pd.read_csv(folder / "estimates" / "coefficients.csv")
     capsys.readouterr()
-    again = [*SMALL, f"run_dir={folder}", "analysis.level=0.5", "stages=[fit,report]"]
+    again = [*SMALL, f"run_dir={folder}", "analysis.level=0.5", "stages=[measure,fit,report]"]
     assert _main(again) == 0
     assert "the draws of an earlier fit are reused" in capsys.readouterr().err
     after = pd.read_csv(folder / "estimates" / "coefficients.csv")

@@ -7,7 +7,7 @@ _REPORT = "polbayes.report"
 # In the order of the page; sections of other packages come before the last.
 _OWN = (
     *("comparison", "study", "headline", "ranking", "over_time", "issues", "reference"),
-    *("populations", "dif"),
+    *("planted", "populations", "dif"),
     *("decisiveness", "predictors", "coefficients", "instruments", "modes", "languages", "bias"),
     *("prefixes", "sensitivity", "flips", "consistency", "acquiescence", "variance", "precision"),
     *("items", "validity", "adaptive", "diagnostics", "priors", "checks", "prompts", "model"),
