@@ -74,6 +74,16 @@ def test_divergences(diverging, verdict):
     assert f"{diverging} of 4000 transitions diverged" in found.sentences[2]
 
 
+def test_what_is_used_already_is_not_advised():
+    posterior = posterior_of(theta=0.17, draws=4000)
+    stats = stats_of(posterior, 1)
+    advised = [
+        any("low_rank" in said for said in diagnose(posterior, one).sentences)
+        for one in (stats, stats.assign(num_eigenvalues=stats["diverging"]))
+    ]
+    assert advised == [True, False]
+
+
 def test_single_items_a_little_apart_are_said_under_a_good_verdict():
     """With chain means 0, d, 2d, 3d R-hat is about 1 + 5/6 d^2: d = 0.17 gives 1.02."""
     posterior = posterior_of(difficulty=0.17, draws=4000)

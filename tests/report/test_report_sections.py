@@ -5,6 +5,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from polbayes.config.compose import compose
+from polbayes.config.resources import folder
+from polbayes.fit.spec.spec import parse_spec
 from polbayes.measures.measure import Measure, Shown
 from polbayes.measures.registry import MEASURES
 from polbayes.report.blocks import Fold, Picture, Section
@@ -15,6 +18,7 @@ from polbayes.report.sections.bias import bias
 from polbayes.report.sections.consistency import consistency
 from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
+from polbayes.report.sections.variance import SOURCES
 
 TABLE = pd.DataFrame(
     {
@@ -140,3 +144,20 @@ def test_discriminations_of_statements_that_nobody_keyed_are_read_without_keys(m
     assert "pointers" in keyed
     assert "pointers" not in unkeyed
     assert "agreeing is to the right where it is positive, and to the left" in unkeyed
+
+
+SPECS = sorted(path.stem for path in folder("conf").glob("analysis/ideology*.yaml"))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_source_of_variance_of_a_shipped_spec_has_a_name(name):
+    config, _ = compose(["+experiment=wvs_prefixes", f"analysis={name}"])
+    spec = parse_spec(config.analysis)
+    terms = {
+        f"{part}: {term.name}"
+        for part, formula in spec.parts.items()
+        for term in formula.groups
+        if part not in ("decisiveness", "threshold", "validity", "sigma")
+    }
+    assert terms
+    assert terms - set(SOURCES) == set()

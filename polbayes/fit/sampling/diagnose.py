@@ -81,10 +81,11 @@ def diagnose(
     )
     diverging = int(sample_stats["diverging"].sum())
     draws = int(np.prod([sample_stats.sizes[d] for d in ("chain", "draw")]))
+    diagonal = "num_eigenvalues" not in sample_stats  # which a low-rank mass matrix has
     sentences = [
-        _chains_agree(worst, str(level.loc[level["r_hat"].idxmax(), "quantity"])),
+        _chains_agree(worst, str(level.loc[level["r_hat"].idxmax(), "quantity"]), diagonal),
         _enough(min(bulk, tail), bulk, tail),
-        _divergences(diverging, draws),
+        _divergences(diverging, draws, diagonal),
     ]
     single = table.drop(level.index)
     below = single[(single["r_hat"] > R_HAT_GOOD) | (_least(single) < ESS_GOOD)]
@@ -194,14 +195,14 @@ def _single(below: pd.DataFrame, of: int) -> str:
     )
 
 
-def _chains_agree(worst: float, quantity: str) -> str:
+def _chains_agree(worst: float, quantity: str, diagonal: bool) -> str:
     if worst <= R_HAT_GOOD:
         return f"The chains agree: the largest R-hat of a model-level quantity is {worst:.3f}."
     if worst <= R_HAT_BAD:
+        more = "draw more, or use sampler=low_rank," if diagonal else "draw more"
         return (
             f"The chains nearly agree: R-hat of {quantity} is {worst:.3f} where at most "
-            f"{R_HAT_GOOD} is wanted; draw more, or use sampler=low_rank, before relying on "
-            "the last digits."
+            f"{R_HAT_GOOD} is wanted; {more} before relying on the last digits."
         )
     return (
         f"The chains do not agree: R-hat of {quantity} is {worst:.2f}. They have not found the "
@@ -216,10 +217,11 @@ def _enough(least: float, bulk: float, tail: float) -> str:
     return f"There are few independent draws: {counts}, where {ESS_GOOD:.0f} are wanted."
 
 
-def _divergences(diverging: int, draws: int) -> str:
+def _divergences(diverging: int, draws: int, diagonal: bool) -> str:
     if diverging == 0:
         return "No transition diverged."
     return (
         f"{diverging} of {draws} transitions diverged: part of the posterior may have been missed; "
-        "use sampler=low_rank, raise sampler.target_accept or simplify the model."
+        f"{'use sampler=low_rank, ' if diagonal else ''}raise sampler.target_accept or simplify "
+        "the model."
     )

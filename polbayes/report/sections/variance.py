@@ -12,7 +12,7 @@ from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
-_SOURCES: Mapping[str, str] = {
+SOURCES: Mapping[str, str] = {
     "theta: model": "Leaning of the {who}",
     "difficulty: item": "Statement",
     "discrimination: item": "Statement, how sharply it divides",
@@ -22,6 +22,17 @@ _SOURCES: Mapping[str, str] = {
     "steer: model:prefix": "Prefix, effect on leaning",
     "wording: item:variant": "Wording",
     "wording: model:item:variant": "Wording, for this {who}",
+    "wording: model:item:variant:prefix": "Single prompt, for this {who}",
+    "theta: model:dimension:instrument": "Instrument, for this {who}",
+    "theta: model:language:dimension": "Language, effect on leaning",
+    "acquiescence: model:language": "Language, effect on agreeing",
+    "dif: item:language": "Statement, in this language",
+    "acquiescence: model:administration": "Administration, effect on agreeing",
+    "steer: model:administration": "Administration, effect on leaning",
+    "acquiescence: mode": "Mode, effect on agreeing",
+    "discrimination: mode": "Mode, how sharply statements divide",
+    "steer: mode:dimension": "Mode, effect on leaning",
+    "steer: model:mode:dimension": "Mode, effect on leaning of this {who}",
     "repetition": "Asked again, or unexplained",
 }
 
@@ -67,7 +78,7 @@ def variance(results: Results) -> Section | None:
 
 def names_of(who: Noun) -> Mapping[str, str]:
     """Return the names of the sources, in the order of the figure; other specs have others."""
-    return {source: name.format(who=who) for source, name in _SOURCES.items()}
+    return {source: name.format(who=who) for source, name in SOURCES.items()}
 
 
 def _in_words(every: pd.DataFrame, names: Mapping[str, str]) -> str:
