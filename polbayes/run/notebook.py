@@ -8,10 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from polbayes.errors import UserError, check_known
 
@@ -249,6 +252,11 @@ class Run:
 class Plots:
     """The figures of a run's report, by name.
 
+    As in ArviZ, ``coords`` selects what is drawn, by ``model``, ``dimension``, ``prefix``,
+    ``item`` or ``variant``, and ``figsize`` is in inches, e.g.
+    ``run.plot.forest(coords={"model": ["left", "right"]}, figsize=(6, 3))``. Nothing is estimated
+    anew.
+
     Parameters
     ----------
     run
@@ -267,21 +275,57 @@ class Plots:
         known = dir(self)
         if known and name not in known:
             raise AttributeError(f"no figure '{name}'; there are {', '.join(known)}.")
-        return lambda: self._drawn(name)
+        return partial(self._drawn, name)
 
-    def _drawn(self, name: str) -> "Figure":
-        """Draw a figure as the report has it."""
+    def _drawn(
+        self,
+        name: str,
+        *,
+        coords: Mapping[str, str | Sequence[str]] | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> "Figure":
+        """Draw a figure as the report has it, or a part of it."""
         from polbayes.report.figures.style import stamp
         from polbayes.report.write import NOT_TO_BE_USED
 
-        results = self._run.results
+        results = _selected(self._run.results, coords or {})
         picture = next((one for one in _pictures(results) if one.name == name), None)
         if picture is None:
-            raise UserError(f"{self._run.folder}: its report has no figure '{name}'.")
+            of = " of these coords" if coords else ""
+            raise UserError(f"{self._run.folder}: its report has no figure '{name}'{of}.")
         if picture.posterior and results.verdict == "bad":
             stamp(picture.figure, NOT_TO_BE_USED)
+        if figsize is not None:
+            picture.figure.set_size_inches(figsize)
         _show_in_notebooks()
         return picture.figure
+
+
+# By what figures can be narrowed, and the columns that name it.
+_COORDS = {
+    "model": ("model", "model_a", "model_b"),
+    "dimension": ("dimension",),
+    "prefix": ("prefix",),
+    "item": ("item",),
+    "variant": ("variant",),
+}
+
+
+def _selected(results: "Results", coords: Mapping[str, str | Sequence[str]]) -> "Results":
+    """Leave out what is not among the coordinates; rows about all of them stay."""
+    data, tables = results.responses, dict(results.tables)
+    check_known("coordinate", *coords, known=_COORDS, where="coords")
+    for name, given in coords.items():
+        wanted = [given] if isinstance(given, str) else list(given)
+        values = data[name].values.astype(str)
+        check_known(name, *wanted, known=set(values) - {""}, where=f"coords['{name}']")
+        along = data[name].dims[0]
+        data = data.isel({along: np.flatnonzero(np.isin(values, wanted))})
+        for key, table in tables.items():
+            for column in set(_COORDS[name]) & set(table):
+                table = table[table[column].isin(wanted) | table[column].isna()]
+            tables[key] = table
+    return replace(results, responses=data, tables=tables) if coords else results
 
 
 def _show_in_notebooks() -> None:

@@ -91,6 +91,26 @@ def test_figures_are_those_of_the_report(run):
         run.plot.leaning_maps  # noqa: B018
 
 
+def test_a_figure_can_be_narrowed_as_in_arviz(run):
+    one, two = SMALL["models"][:2]
+    whole, part = run.plot.leaning_forest(), run.plot.leaning_forest(coords={"model": [one, two]})
+    names = [
+        {label.get_text() for axes in f.axes for label in axes.get_yticklabels()}
+        for f in (whole, part)
+    ]
+    assert set(SMALL["models"]) <= names[0]
+    assert names[1] & set(SMALL["models"]) == {one, two}
+    assert run.plot.bias(figsize=(5, 2)).get_size_inches().tolist() == [5, 2]
+    economic = run.plot.ranks(coords={"dimension": "economic"})
+    assert len(economic.axes) < len(run.plot.ranks().axes)
+    with pytest.raises(UserError, match="no figure 'leaning_map' of these coords"):
+        run.plot.leaning_map(coords={"dimension": "economic"})
+    with pytest.raises(UserError, match=r"coords: unknown coordinate 'modle'; did you mean"):
+        run.plot.bias(coords={"modle": one})
+    with pytest.raises(UserError, match=r"coords\['model'\]: unknown model 'nobody'"):
+        run.plot.bias(coords={"model": ["nobody"]})
+
+
 def test_it_shows_its_answer(run):
     assert str(run.report) in repr(run)
     page = run._repr_html_()

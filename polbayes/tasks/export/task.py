@@ -8,8 +8,8 @@ from polbayes.data.progress import say
 from polbayes.errors import UserError, check_known
 from polbayes.tasks.export.answers import write_csv, write_parquet
 from polbayes.tasks.export.draws import write_draws, write_draws_parquet
-from polbayes.tasks.export.latex import write_latex
 from polbayes.tasks.export.questions import write_inspect, write_lm_eval
+from polbayes.tasks.export.tables import write_html, write_latex
 
 # Each writes into a folder and returns the files.
 FORMATS: Mapping[str, Callable[[RunConfig, Path, Path], list[Path]]] = {
@@ -18,6 +18,7 @@ FORMATS: Mapping[str, Callable[[RunConfig, Path, Path], list[Path]]] = {
     "draws": write_draws,
     "draws_parquet": write_draws_parquet,
     "latex": write_latex,
+    "html": write_html,
     "lm_eval": write_lm_eval,
     "inspect": write_inspect,
 }

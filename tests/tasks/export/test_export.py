@@ -1,3 +1,5 @@
+import html
+import re
 import shutil
 import subprocess
 
@@ -9,7 +11,7 @@ import xarray as xr
 from polbayes.cli import _main
 from polbayes.data.dataset import open_responses
 from polbayes.tasks.export.draws import draws_frame
-from polbayes.tasks.export.latex import latex_table
+from polbayes.tasks.export.tables import html_table, latex_table
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +107,21 @@ def test_tables_are_latex_with_every_sign_escaped():
     assert "\\label{tab:x}" in text
 
 
+def test_tables_are_html_that_shows_text_as_text():
+    table = pd.DataFrame({"<b>": ["<script>x</script> & y", "ü"], "value": [1234.5678, np.nan]})
+    text = html_table(table, caption="A <i>caption</i>")
+    assert "<script" not in text
+    assert "<i>" not in text
+    assert text.startswith("<!DOCTYPE html>")
+    cells = [re.sub("<[^>]*>", "", one) for one in re.findall(r"<t[hd].*?</t[hd]>", text)]
+    first = "<script>x</script> & y"
+    assert [html.unescape(c) for c in cells] == ["<b>", "value", first, "1.23e+03", "ü", ""]
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
+        (["export.formats=[html]"], "run the stage report first"),
         (["export.formats=[excel]"], "unknown format 'excel'"),
         (["export.formats=[]"], "export.formats: the list is empty"),
         (["export.formats=[draws]"], "run the stage fit first"),
