@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from polbayes.config.schema import AnalysisConfig, RunConfig, SamplerConfig
+from polbayes.config.schema import AnalysisConfig, MeasureConfig, RunConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.tasks.compare.settings import for_several, settle
 from polbayes.tasks.compare.task import _keys
@@ -35,7 +35,8 @@ def test_keys_of_it_can_be_changed():
 
 @pytest.mark.parametrize(("own", "measured"), [([], 0.8), (["measures.level=0.7"], 0.7)])
 def test_classical_intervals_keep_the_level_of_the_analysis(own, measured):
-    settled = settle(OWN, FIRST, ["analysis.level=0.8", *own])
+    first = replace(FIRST, measures=MeasureConfig(level=FIRST.analysis.level))
+    settled = settle(OWN, first, ["analysis.level=0.8", *own])
     assert (settled.analysis.level, settled.measures.level) == (0.8, measured)
 
 
