@@ -8,7 +8,6 @@ from polbayes.config.compose import compose
 from polbayes.data.dataset import open_responses, to_frame
 from polbayes.report import Results
 from polbayes.report.assemble import study_inputs
-from polbayes.report.blocks import Picture
 from polbayes.report.page import front_of, pictures
 from polbayes.report.results import columns_of
 from polbayes.report.studies import study
@@ -56,7 +55,7 @@ def shown(results, folder):
 
 
 def in_order(section):
-    return [block.name for block in section.blocks if isinstance(block, Picture)]
+    return [picture.name for picture in pictures(section.blocks)]
 
 
 def bias_by_hand(rows):

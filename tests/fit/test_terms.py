@@ -295,6 +295,17 @@ def test_slopes_of_prompts_are_told_from_positions(coded, bound, steer, identifi
         assert "the data cannot tell steer's" in refused(bound, data, parts)
 
 
+def test_a_combination_that_does_not_occur_has_no_coefficient(coded, bound):
+    """Instrument b has no cultural statements."""
+    data = coded()
+    economic = data["dimension"].values == "economic"
+    b = economic & (np.cumsum(economic) == 1)
+    data = data.assign_coords(instrument=("item", np.where(b, "b", "a")))
+    common = bound({"theta": "~ 0 + dimension:instrument"}, data)[2]["theta"].common
+    assert len(common.names) == 3
+    assert np.linalg.matrix_rank(common.matrix) == 3
+
+
 @pytest.mark.parametrize("instruct", [(True, True), (False, False)])
 def test_a_predictor_that_does_not_vary_is_refused(coded, bound, instruct):
     text = refused(

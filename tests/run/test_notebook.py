@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -80,6 +81,17 @@ def test_a_run_is_an_object(run):
     assert {"theta", "bias", "flips"} <= set(run.tables)
     assert run.report.is_file()
     assert run.config.seed == 3
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_arviz_checks_the_posterior_without_further_ado(run):
+    import arviz as az
+
+    drawn, seen = run.posterior.posterior_predictive, run.posterior.observed_data
+    assert drawn.sizes["cell"] == seen.sizes["cell"]
+    (lines,) = np.ravel(az.plot_ppc(run.posterior, num_pp_samples=10, random_seed=1))
+    assert len(lines.get_lines()) >= 10
+    assert np.isfinite(az.loo(run.posterior, var_name="answers").elpd_loo)
 
 
 def test_figures_are_those_of_the_report(run):

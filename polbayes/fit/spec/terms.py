@@ -5,6 +5,7 @@ This module also checks whether the data identify the spec.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,11 @@ def _matrix(text: str, frame: pd.DataFrame, where: str) -> tuple[np.ndarray, lis
 
 def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
     matrix, names, terms = _matrix(text, frame, where)
+    # Combinations that do not occur, such as an instrument without one of the dimensions, have no
+    # coefficient; a term of zeros alone is a predictor that does not vary.
+    used = {term for term, any_ in zip(terms, matrix.any(axis=0), strict=True) if any_}
+    there = matrix.any(axis=0) | ~np.isin(terms, list(used))
+    matrix, names, terms = matrix[:, there], [*compress(names, there)], [*compress(terms, there)]
     rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     if np.linalg.matrix_rank(rows) < rows.shape[1]:
         raise UserError(
@@ -286,7 +292,8 @@ def _of_prefixes(term: GroupTerm) -> bool:
 
 
 def _too_few(part: str, term: GroupTerm, table: pd.DataFrame, within: bool) -> UnidentifiedError:
-    one = " and ".join(f for f in term.factors if table[f].nunique() == 1) or term.name
+    alone = " and ".join(f for f in term.factors if table[f].nunique() == 1)
+    one = alone or term.name
     place = "within a group that it must sum to zero in" if within else "in the data"
     return UnidentifiedError(
         f"analysis.parts.{part}: {term} needs at least two levels {place}, but there is only one "
@@ -294,7 +301,7 @@ def _too_few(part: str, term: GroupTerm, table: pd.DataFrame, within: bool) -> U
         "analysis=ideology_one_model for a single model).",
         part=part,
         term=term,
-        why=f"there is only one {one}",
+        why=f"there is only one {one}" + ("" if alone else f" {place}"),
     )
 
 

@@ -140,7 +140,7 @@ def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
         "numbers are in the table below.",
         figure=plot_compass(wide_positions(table)),
     )
-    shorter = [] if distances.empty else [short]
+    shorter = [] if distances.empty else [Fold("Distances, as a table", (short,))]
     return [picture, *shorter, Fold("Positions on the compass, as a table", (numbers,))]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from polbayes.report import show
-from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
+from polbayes.report.blocks import Block, Column, Fold, Grid, Paragraph, Picture, Section, grid
 from polbayes.report.studies.published import NAMES
 
 # Longer tables get no search field.
@@ -77,9 +77,17 @@ def study_section(study: str, reading: Sequence[str], parts: Sequence[Part]) -> 
         "the study; a model of this run has one where it goes by the study's name for it. "
         "Published figures come with the intervals that they were published with, most with none."
     )
-    blocks = tuple(block for part in parts for block in part.blocks)
+    blocks = tuple(block for n, part in enumerate(parts) for block in _folded(part, first=n == 0))
     title = f"As in {NAMES[study]}"
     return Section("study", title, (about, *reading), blocks, tables)
+
+
+def _folded(part: Part, *, first: bool) -> tuple[Block, ...]:
+    """Fold all but the first figure, so that the section is a list that the reader opens."""
+    shown = part.blocks[0]
+    if first or not isinstance(shown, Picture | Grid):
+        return part.blocks
+    return (Fold(shown.caption.split(". ")[0].rstrip("."), part.blocks),)
 
 
 def beside(own: pd.DataFrame | None, published: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

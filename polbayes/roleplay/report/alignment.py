@@ -105,7 +105,7 @@ def alignment(results: RatingsResults) -> Section | None:
             alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
             figure=plot_forest(panels, centre=0.0, dress=_dress),
         ),
-        grid(shown, of, caption=caption, csv="alignment"),
+        folded_grid("Alignment, as a table", shown, of, caption=caption, csv="alignment"),
     ]
     without = results.table("alignment_without_self")
     if without is not None:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from polbayes.instrument.values import VALUES
 from polbayes.report import show
-from polbayes.report.blocks import Block, Bullets, Paragraph, Picture, Section, folded_grid, grid
+from polbayes.report.blocks import Block, Bullets, Paragraph, Picture, Section, folded_grid
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.judge_shifts import plot_judge_shifts
 from polbayes.report.figures.style import SERIES
@@ -64,7 +64,9 @@ def _effects(table: pd.DataFrame, level: float) -> list[Block]:
     return [
         *(_picture(table, measure) for measure in _TITLES),
         shifts,
-        grid(table[~of_value], columns, caption=caption, csv=csv),
+        folded_grid(
+            "Severity and leaning, as a table", table[~of_value], columns, caption=caption, csv=csv
+        ),
         folded_grid(title, rest, columns, caption=caption, csv=csv),
     ]
 
@@ -105,7 +107,13 @@ def _checks(table: pd.DataFrame, level: float) -> list[Block]:
     inner = "Shift of each value and of commitment."
     title = "What another way of asking does to each value"
     return [
-        grid(table[~of_value], columns, caption=caption, csv="judge_checks"),
+        folded_grid(
+            "What another way of asking does",
+            table[~of_value],
+            columns,
+            caption=caption,
+            csv="judge_checks",
+        ),
         folded_grid(title, table[of_value], columns, caption=inner, csv="judge_checks"),
     ]
 
