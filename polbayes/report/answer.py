@@ -29,6 +29,8 @@ from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import MOSTLY, by_outcome
 
 _MOSTLY_USABLE = 0.9
+# More models than this are counted if all lean the same way.
+_NAMED = 6
 _RELIABLE = 0.8
 # Of more models than twice this, so many are drawn at either end.
 _ENDS = 50
@@ -49,7 +51,7 @@ def answer(results: Results) -> tuple[Block, ...]:
         ("It would change with ", f"{change}." if change else ""),
         ("Can it be used? ", " ".join(_usable(results))),
     )
-    blocks: list[Block] = [Paragraph(text) for text in leanings(found, results.dimensions)]
+    blocks: list[Block] = [Paragraph(text) for text in leanings(found, results)]
     known = [row for row in found if row[2].decision]
     if known:
         blocks.append(_picture(known, results))
@@ -64,7 +66,7 @@ def lines(results: Results) -> list[str]:
     """Return the answer as lines for a terminal."""
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
-    said = leanings(_found(results), results.dimensions)
+    said = leanings(_found(results), results)
     usable = " ".join([_sampled(results), *_hardly_answered(results)])
     return [*said, f"Can it be used? {usable}"] if said else []
 
@@ -114,34 +116,39 @@ def _found(results: Results) -> list[Row]:
     return [] if table is None else list(from_centre(table))
 
 
-def leanings(
-    found: Sequence[Row], dimensions: Sequence[Dimension] = ECONOMIC_AND_CULTURAL
-) -> list[str]:
+def leanings(found: Sequence[Row], results: Results) -> list[str]:
     """Say on each dimension, in a sentence, which models lean where."""
-    out, poles = [], poles_of(dimensions)
+    out, poles = [], results.poles
     for dimension in dict.fromkeys(on for _, on, _ in found):
         rows = [(model, verdict) for model, on, verdict in found if on == dimension]
         parts = [
             text
             for decision in (LEFT, RIGHT, EQUAL, OPEN)
-            if (text := _leaning(rows, decision, poles.on(dimension)))
+            if (text := _leaning(rows, decision, poles.on(dimension), results.who))
         ]
         if parts:
-            one = named(dimensions, dimension)
+            one = named(results.dimensions, dimension)
             out.append(f"On {one.label.lower()} questions {'; '.join(parts)}.")
     return out
 
 
-def _leaning(rows: list[tuple[str, Verdict]], decision: str, poles: Poles) -> str:
+def _leaning(rows: list[tuple[str, Verdict]], decision: str, poles: Poles, who: Noun) -> str:
     of = [(model, verdict) for model, verdict in rows if verdict.decision == decision]
     if not of:
         return ""
+    alike = len(of) == len(rows) > _NAMED
     if decision == OPEN:
+        if alike:
+            return f"these data do not tell where any of the {len(of)} {who.many} leans"
         names = listed([model for model, _ in of])
         return f"these data do not tell where {names} {'leans' if len(of) == 1 else 'lean'}"
     names = listed([f"{model} ({chance(verdict.probability)})" for model, verdict in of])
     words = in_words(decision, poles=poles)
     many = words.replace("leans ", "lean ", 1).replace("stands ", "stand ", 1)
+    if alike:
+        least = chance(min(verdict.probability for _, verdict in of))
+        least += "" if least.startswith(">") else " or more"
+        return f"all {len(of)} {who.many} {many} ({least} each)"
     return f"{names} {words if len(of) == 1 else many}"
 
 

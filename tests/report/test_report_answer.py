@@ -12,6 +12,7 @@ import xarray as xr
 
 from polbayes.coding.table_items import OF_TABLE
 from polbayes.fit.posterior.contrasts import contrasts
+from polbayes.fit.posterior.verdicts import Verdict
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.report import write_report
 from polbayes.report.answer import answer, leanings, lines, rests_on
@@ -178,11 +179,30 @@ def test_many_models_are_counted(make_results: Any) -> None:
     made = make_results(names)
     (first, *_) = [b.text for b in answer(made) if isinstance(b, Paragraph)]
     assert first == (
-        "On economic questions these data do not tell where model-0, model-1, model-2, model-3, "
-        "model-4, model-5 and 54 more lean."
+        "On economic questions these data do not tell where any of the 60 models leans."
     )
     assert rests_on(made).endswith("of 60 models.")
-    assert leanings([]) == []
+    assert leanings([], made) == []
+
+
+@pytest.mark.parametrize(("least", "says"), [(0.97, "97% or more each"), (0.995, "> 99% each")])
+def test_many_models_that_lean_alike_are_counted(
+    make_results: Any, least: float, says: str
+) -> None:
+    models = [f"model-{k}" for k in range(7)]
+    made = make_results(models)
+    rows = [("economic", "left")] * 7 + [("cultural", "open")] * 7
+    chances = dict.fromkeys(models, 0.999) | {"model-3": least}
+    found = [
+        (model, on, Verdict(decision, -0.5, -0.7, -0.3, 0.1, {"left": chances[model]}))
+        for model, (on, decision) in zip(models * 2, rows, strict=True)
+    ]
+    assert [text.replace("\u00a0", " ") for text in leanings(found, made)] == [
+        f"On economic questions all 7 models lean left ({says}).",
+        "On cultural questions these data do not tell where any of the 7 models leans.",
+    ]
+    six = [row for row in found if row[0] != "model-6"]
+    assert "model-5 (> 99%) lean left" in leanings(six, made)[0].replace("\u00a0", " ")
 
 
 def test_statements_of_a_table_are_named_by_its_file(make_results: Any) -> None:
