@@ -137,8 +137,8 @@ def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
     matrix, names, terms = _matrix(text, frame, where)
     # Combinations that do not occur, such as an instrument without one of the dimensions, have no
     # coefficient; a term of zeros alone is a predictor that does not vary.
-    used = {term for term, any_ in zip(terms, matrix.any(axis=0), strict=True) if any_}
-    there = matrix.any(axis=0) | ~np.isin(terms, list(used))
+    there = np.asarray(matrix.any(axis=0))
+    there = there | ~np.isin(terms, [*compress(terms, there)])
     matrix, names, terms = matrix[:, there], [*compress(names, there)], [*compress(terms, there)]
     rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     if np.linalg.matrix_rank(rows) < rows.shape[1]:

@@ -50,7 +50,8 @@ def true_theta(data: xr.Dataset) -> dict[tuple[str, str], float]:
     """Return the planted theta by model and dimension, of the respondents that have one."""
     if "checkpoint" not in data.coords:
         return {}
-    truths, found = load_truths(), {}
+    truths = load_truths()
+    found: dict[tuple[str, str], float] = {}
     names = zip(data["model"].values, np.ravel(data["checkpoint"].values), strict=False)
     for model, checkpoint in names:
         kind, _, name = str(checkpoint).partition(":")
