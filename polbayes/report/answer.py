@@ -67,8 +67,7 @@ def lines(results: Results) -> list[str]:
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
     said = leanings(_found(results), results)
-    usable = " ".join([_sampled(results), *_hardly_answered(results)])
-    return [*said, f"Can it be used? {usable}"] if said else []
+    return [*said, f"Can it be used? {' '.join(_usable(results))}"] if said else []
 
 
 def _picture(known: list[Row], results: Results) -> Picture:

@@ -195,6 +195,25 @@ def test_hovering_shows_the_interval_as_text(visit: Visit) -> None:
     assert hint.locator("img").count() == 0
 
 
+def test_a_chart_zooms_with_shift_and_the_wheel_alone(visit: Visit) -> None:
+    visit.draw("figure-leaning_forest")
+    ticks = visit.page.locator("#figure-leaning_forest .role-axis-label text")
+    before = ticks.all_text_contents()
+    visit.page.locator("#figure-leaning_forest svg.marks").hover()
+    visit.page.mouse.wheel(0, -400)
+    visit.page.wait_for_timeout(200)
+    assert ticks.all_text_contents() == before
+    visit.draw("figure-leaning_forest")
+    visit.page.locator("#figure-leaning_forest svg.marks").hover()
+    visit.page.keyboard.down("Shift")
+    visit.page.mouse.wheel(0, -400)
+    visit.page.wait_for_function(
+        "(before) => [...document.querySelectorAll('#figure-leaning_forest .role-axis-label text')]"
+        ".map((one) => one.textContent).join() !== before",
+        arg=",".join(before),
+    )
+
+
 def test_a_point_leads_to_the_answers_behind_it(visit: Visit) -> None:
     visit.draw("figure-issues")
     figure = visit.page.locator("#figure-issues .controls")

@@ -87,7 +87,8 @@ def _left_out(answers: Labelled, read: Sequence[Coded], path: Path) -> list[str]
     """Describe the answers excluded from all or some scores."""
     out = []
     if answers.n_unlabelled:
-        out.append(f"{count(answers.n_unlabelled)} rows of {path.name} have no label.")
+        have = "has" if answers.n_unlabelled == 1 else "have"
+        out.append(f"{plural(answers.n_unlabelled, 'row')} of {path.name} {have} no label.")
     ties = path.parent / TIES
     if path.name == LABELLED and ties.is_file():
         rows = read_sheet(ties, ("id", "label"), key="annotation.folder")

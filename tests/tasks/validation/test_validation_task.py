@@ -8,6 +8,7 @@ import xarray as xr
 from polbayes.cli import _main
 from polbayes.data.dataset import CELL_DIMS, STANCE_CLASSES, read_dataset, write_dataset
 from polbayes.instrument.dimensions import Dimension, dimension_coordinates
+from polbayes.tasks.annotation.task import LABELLED, TIES
 
 EVIL = "<script>alert(1)</script>"
 
@@ -47,6 +48,22 @@ def called(tmp_path, path, *more):
             *more,
         ]
     )
+
+
+def test_answers_without_a_decision_are_told(tmp_path, table):
+    """Of three ties one was decided by a third person, and one row has no label."""
+    folder = tmp_path / "annotation"
+    folder.mkdir()
+    rows = pd.read_csv(table)
+    rows.loc[0, "label"] = ""
+    rows.to_parquet(folder / LABELLED)
+    ties = pd.DataFrame({"id": ["a", "b", "c"], "label": ["agree", "", ""]})
+    ties.to_csv(folder / TIES, index=False)
+    assert called(tmp_path, folder / LABELLED, "validation.coders=[lexical]") == 0
+    page = (tmp_path / "v" / "validation" / "index.html").read_text(encoding="utf-8")
+    assert "2 answers on which the annotators did not agree" in page
+    assert f"1 row of {LABELLED} has no label." in page
+    assert "No exclusions were reported" not in page
 
 
 def test_everything_is_written(tmp_path, table, capsys):
