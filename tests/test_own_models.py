@@ -26,9 +26,7 @@ def questionnaire(tmp_path):
 @pytest.mark.slow
 def test_two_checkpoints_answer_a_questionnaire(causal_checkpoint, questionnaire, tmp_path):
     names = {"first": "gpt2-bytes-right", "second": "llama-bytes-bos-right"}
-    models = {
-        key: {"checkpoint": str(causal_checkpoint(name).path)} for key, name in names.items()
-    }
+    models = {key: {"checkpoint": str(causal_checkpoint(name).path)} for key, name in names.items()}
     run = pb.run(
         "wvs_prefixes",
         "respondents=none",

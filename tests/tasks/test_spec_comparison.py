@@ -1,5 +1,7 @@
 """Comparing specs on the answers of a run, from the command line."""
 
+import re
+
 import pandas as pd
 import pytest
 import xarray as xr
@@ -81,7 +83,8 @@ def test_specs_are_compared_and_nothing_is_fitted_twice(folder, called):
     # One respondent agrees with nearly everything, which only one of the specs can say.
     lines = out.splitlines()
     assert lines[2].startswith("with_yes")
-    assert "tiny predicts worse than the best" in out
+    # Whether the answers settle it hangs on the draws, which differ between versions of NumPy.
+    assert re.search(r"tiny .*worse than the best", out)
     table = pd.read_csv(folder / "comparisons" / "specs.csv")
     assert table["spec"].tolist() == ["with_yes", "tiny"]
     assert table["difference"][1] < -4
