@@ -70,3 +70,15 @@ class Visit:
             "axe.run({ resultTypes: ['violations'] }).then((r) => r.violations)"
         )
         return [(v["id"], v["nodes"][0]["html"][:300]) for v in found if v["impact"] in _GRAVE]
+
+
+def check_quiet(browser: Any, page: Path, *, width: int, dark: bool) -> None:
+    """Draw a whole page: it says and fetches nothing, fits, and axe finds nothing grave."""
+    visit = Visit(browser, page, width=width, dark=dark)
+    visit.draw_all()
+    assert visit.asked == [page.as_uri()]
+    assert visit.said == []
+    assert "ran" not in visit.page.title().split()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visit.grave() == []
+    visit.context.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from browsing import Visit, needs_chromium, opened_browser
+from browsing import Visit, check_quiet, needs_chromium, opened_browser
 
 from polbayes.cli import _main
 
@@ -109,14 +109,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_it_is_quiet_fits_and_has_no_grave_fault(
     browser: Any, page: Path, width: int, dark: bool
 ) -> None:
-    visit = Visit(browser, page, width=width, dark=dark)
-    visit.draw_all()
-    assert visit.asked == [page.as_uri()]
-    assert visit.said == []
-    assert "ran" not in visit.page.title().split()
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert visit.grave() == []
-    visit.context.close()
+    check_quiet(browser, page, width=width, dark=dark)
 
 
 def test_it_prints_and_works_without_scripts(browser: Any, page: Path) -> None:

@@ -55,12 +55,13 @@ def _labels(of_lexicon: bool) -> list[Column]:
     if of_lexicon:
         return [
             show.number("size", "Options of a stance", 0),
-            Column("Which", lambda row: _which(row["composition"]), numeric=False),
+            Column("Which", lambda row: which(row["composition"]), numeric=False),
         ]
     return [show.text("decoding"), show.text("coder", "Read by")]
 
 
-def _which(composition: object) -> str:
+def which(composition: object) -> str:
+    """Name a selection of the words of a lexicon."""
     return "the first" if int(str(composition)) == 0 else f"random, no. {composition}"
 
 

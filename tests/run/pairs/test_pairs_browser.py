@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from asking import SMALL
-from browsing import Visit, needs_chromium, opened_browser
+from browsing import Visit, check_quiet, needs_chromium, opened_browser
 from prior_draws import draw_from_prior
 
 from polbayes.cli import _main
@@ -45,13 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_quiet_fits_and_has_no_grave_fault(
     browser: Any, page: Path, width: int, dark: bool
 ) -> None:
-    visit = Visit(browser, page, width=width, dark=dark)
-    visit.draw_all()
-    assert visit.asked == [page.as_uri()]
-    assert visit.said == []
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert visit.grave() == []
-    visit.context.close()
+    check_quiet(browser, page, width=width, dark=dark)
 
 
 def test_it_prints_with_its_figures(browser: Any, page: Path) -> None:
