@@ -1,7 +1,5 @@
 """Comparing specs on the answers of a run, from the command line."""
 
-import re
-
 import pandas as pd
 import pytest
 import xarray as xr
@@ -83,9 +81,12 @@ def test_specs_are_compared_and_nothing_is_fitted_twice(folder, called):
     # One respondent agrees with nearly everything, which only one of the specs can say.
     lines = out.splitlines()
     assert lines[2].startswith("with_yes")
-    # Whether the answers settle it hangs on the draws, which differ between versions of NumPy.
-    assert re.search(r"tiny .*worse than the best", out)
     table = pd.read_csv(folder / "comparisons" / "specs.csv")
+    # Draws differ between versions of NumPy: beyond two standard errors the answers settle it.
+    settled = -table["difference"][1] > 2 * table["se_difference"][1]
+    says = "predicts" if settled else "may predict"
+    assert f"tiny {says} worse than the best" in out
+    assert ("which the answers do not settle" in out) == (not settled)
     assert table["spec"].tolist() == ["with_yes", "tiny"]
     assert table["difference"][1] < -4
     assert (table["part"] == "answers").all()
