@@ -374,10 +374,13 @@ def test_a_run_that_came_to_nothing_leaves_the_folder_free(tmp_path, called):
 
 @pytest.mark.slow
 def test_another_analysis_of_the_same_answers(folder, called):
-    kept = ("posterior.nc", "estimates", "report", "manifest.json", ".hydra")
+    kept = ("measures", "posterior.nc", "estimates", "report", "manifest.json", ".hydra")
     before = state(folder, without=kept)
     earlier = pd.read_csv(folder / "estimates" / "theta.csv")
+    # The classical intervals have the analysis's level, so they are computed anew as well.
     code, said = called(folder, "analysis.level=0.5", "stages=[fit,report]")
+    assert code != 0 and "measures.level=0.9, not 0.5" in said
+    code, said = called(folder, "analysis.level=0.5", "stages=[measure,fit,report]")
     assert code == 0, said
     assert "probe:" not in said
     assert "the draws of an earlier fit are reused" in said
