@@ -97,7 +97,8 @@ def test_arviz_checks_the_posterior_without_further_ado(run):
         assert len(axes.get_lines()) >= 10
         assert np.isfinite(az.loo(found, var_name="answers").elpd_loo)
     else:  # since ArviZ 1
-        assert az.plot_ppc_dist(found, num_samples=10, backend="matplotlib") is not None
+        drawing = az.plot_ppc_dist(found, num_samples=10, backend="matplotlib").viz["figure"].item()
+        assert len(drawing.axes[0].get_lines()) >= 10
         assert np.isfinite(az.loo(found, var_name="answers").elpd)
 
 

@@ -379,7 +379,8 @@ def test_another_analysis_of_the_same_answers(folder, called):
     earlier = pd.read_csv(folder / "estimates" / "theta.csv")
     # The classical intervals have the analysis's level, so they are computed anew as well.
     code, said = called(folder, "analysis.level=0.5", "stages=[fit,report]")
-    assert code != 0 and "measures.level=0.9, not 0.5" in said
+    assert code == 2
+    assert "measures.level=0.9, not 0.5" in said
     code, said = called(folder, "analysis.level=0.5", "stages=[measure,fit,report]")
     assert code == 0, said
     assert "probe:" not in said
@@ -389,6 +390,7 @@ def test_another_analysis_of_the_same_answers(folder, called):
     # The same draws, with narrower intervals.
     assert theta["estimate"].tolist() == pytest.approx(earlier["estimate"].tolist())
     assert (theta["upper"] - theta["lower"] < earlier["upper"] - earlier["lower"]).all()
+    assert set(pd.read_csv(folder / "measures" / "bias.csv")["level"]) == {0.5}
     assert "level: 0.5" in (folder / ".hydra" / "config.yaml").read_text(encoding="utf-8")
     assert "nothing to do" in called(folder, "analysis.level=0.5")[1]
 
