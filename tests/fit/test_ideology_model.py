@@ -253,23 +253,24 @@ class CompiledPoint(Point):
 
     def logp(self, point):
         """Return the log-density without that of the means, which are no part of the equation."""
-        *_, group, terms, held = self.density._clusters()
-        values, means = self.means(point)
+        *_, group, terms, held, _ = self.density._clusters()
+        values, means, grown = self.means(point)
         total = self.density(point["x"])[0]
         for first, second, one, two, r in terms:
             at = [first] if second < 0 else [first, second]
-            spread = np.diag(values[[one] if second < 0 else [one, two]])
+            spread = np.diag(values[[one] if second < 0 else [one, two]]) * grown
             off = 0.0 if second < 0 else values[r]
             before = spread @ (np.eye(len(at)) * (1 - off) + off) @ spread
             n = (group == first).sum()
             covariance = np.linalg.inv(n * (np.linalg.inv(before) + np.diag(held[at])))
-            total -= stats.multivariate_normal(np.zeros(len(at)), covariance).logpdf(means[at])
+            normal = stats.multivariate_normal(np.zeros(len(at)), covariance / grown**2)
+            total -= normal.logpdf(means[at])
         return total
 
     def means(self, point):
-        """Return scales and correlations by position, and the means that are sampled with them."""
-        found = expand(point["x"], *self.density._expansion)
-        return found[1], found[8]
+        """Return scales and correlations by position, the sampled means, and their unit."""
+        values, *_, logs, means, _, _ = expand(point["x"], *self.density._expansion)
+        return values, means, np.exp(logs[-2])
 
     def coordinates(self, point):
         return np.concatenate([super().coordinates(point), self.means(point)[1]])

@@ -9,9 +9,14 @@ from polbayes.fit.density.coordinates import hold
 # Values: three standard deviations, a correlation. What the effects follow is as far from the mode.
 VALUES, LEAD = np.array([0.9, 0.6, 1.3, 0.4]), np.array([0.2, -0.4])
 SCALE, COR = np.array([0, 1, 2, 0, 1, 2, 0, 1]), np.array([-1, 3, -1, -1, 3, -1, -1, 3])
-TABLE = np.array([[0, 3, 0], [3, 3, 9], [6, 2, 18]])
+# Units: of two models, the common one, and none.
+LOGS = np.array([0.4, -0.3, 0.2, 0.0])
+TABLE = np.array([[0, 3, 0, 0], [3, 3, 9, 1], [6, 2, 18, 2]])
+UNIT, STRETCHED = np.array([0, 0, 3, 1, 1, 3, 2, 2]), np.array([-1, -1, 0, -1, -1, 1, -1, -1])
+MODE_OF_LEAD, UNITED = np.array([0.1, -0.1]), np.array([True, False])
 GROUP = np.array([0, 1, -1, 0, 1, -1, 0, 1])
 TERMS = np.array([[0, 1, 0, 1, 3]])
+COMMON, OF_COMMON = np.array([-1, 1]), np.array([5.0, 0.6])  # the second lead is a mean
 EFFECTS = len(SCALE)
 
 
@@ -19,27 +24,27 @@ def observed(seed, strength=1.0):
     """Precisions of random observations, with the priors of VALUES at the mode."""
     rng = np.random.default_rng(seed)
     precisions, totals = [], []
-    for first, size, _ in TABLE:
+    for first, size, *_ in TABLE:
         root = rng.normal(size=(size, size)) * strength
         precisions.append(root @ root.T)
         totals.append(precisions[-1] + np.diag(VALUES[SCALE[first : first + size]] ** -2.0))
     mode, weight = rng.normal(size=EFFECTS), rng.normal(size=(EFFECTS, 2)) * 0.3
     matrices = [np.concatenate([m.ravel() for m in kind]) for kind in (totals, precisions)]
-    return mode, weight, *matrices
+    return mode, weight, MODE_OF_LEAD, UNITED, *matrices
 
 
-def expanded(x, values, seen, lead=LEAD, held=(1.5, 0.7)):
+def expanded(x, values, seen, lead=LEAD, held=(1.5, 0.7), logs=LOGS):
     others, means = np.empty(EFFECTS), np.empty(2)
-    rest = (*seen, GROUP, TERMS, np.array(held))
-    density = joint.expand(x, values, lead, TABLE, SCALE, COR, *rest, others, means)
+    rest = (UNIT, STRETCHED, *seen, GROUP, TERMS, np.array(held), COMMON)
+    density = joint.expand(x, values, lead, logs, TABLE, SCALE, COR, *rest, others, means)
     return others, density, means
 
 
 def slopes(x, values, seen, taken, held=(1.5, 0.7)):
-    _, _, means = expanded(x, values, seen, held=held)
-    found = np.zeros(len(values)), np.zeros(len(LEAD)), np.zeros(EFFECTS)
-    rest = (*seen, GROUP, TERMS, np.array(held), means)
-    joint.pull_back(x, values, LEAD, TABLE, SCALE, COR, *rest, taken, *found)
+    others, _, means = expanded(x, values, seen, held=held)
+    found = [np.zeros(n) for n in (len(values), len(LEAD), len(LOGS), EFFECTS)]
+    rest = (UNIT, STRETCHED, *seen, GROUP, TERMS, np.array(held), COMMON, others, means)
+    joint.pull_back(x, values, LEAD, LOGS, TABLE, SCALE, COR, *rest, taken, OF_COMMON, *found)
     return found
 
 
@@ -47,11 +52,11 @@ def slopes(x, values, seen, taken, held=(1.5, 0.7)):
 def test_slopes_are_those_of_effects_and_density(seed):
     rng = np.random.default_rng(seed)
     x, taken, seen = rng.normal(size=EFFECTS), rng.normal(size=EFFECTS), observed(seed)
-    of_values, of_lead, of_x = slopes(x, VALUES, seen, taken)
+    of_values, of_lead, of_logs, of_x = slopes(x, VALUES, seen, taken)
 
-    def total(x, values, lead=LEAD):
-        others, density, _ = expanded(x, values, seen, lead)
-        return taken @ others + density
+    def total(x, values, lead=LEAD, logs=LOGS):
+        others, density, means = expanded(x, values, seen, lead, logs=logs)
+        return taken @ others + density + OF_COMMON[1] * means[1]
 
     step = 1e-6
     for k, one in enumerate(np.eye(EFFECTS)):
@@ -60,6 +65,9 @@ def test_slopes_are_those_of_effects_and_density(seed):
     for k, one in enumerate(np.eye(len(LEAD))):
         change = total(x, VALUES, LEAD + step * one) - total(x, VALUES, LEAD - step * one)
         assert of_lead[k] == pytest.approx(change / (2 * step), rel=1e-5, abs=1e-6)
+    for k, one in enumerate(np.eye(len(LOGS))[:3]):
+        both = [total(x, VALUES, logs=LOGS + sign * step * one) for sign in (1, -1)]
+        assert of_logs[k] == pytest.approx((both[0] - both[1]) / (2 * step), rel=1e-5, abs=1e-6)
     for k, one in enumerate(np.eye(len(VALUES))):
         change = total(x, VALUES + step * one) - total(x, VALUES - step * one)
         assert of_values[k] == pytest.approx(change / (2 * step), rel=1e-5, abs=1e-6)
@@ -116,12 +124,15 @@ def test_the_mean_of_effects_that_sum_to_zero_in_a_cluster_has_a_coordinate_of_i
     precision = hold(known, group, held, np.zeros(2))
     total = hold(known + np.eye(2), group, held, np.ones(2))
     np.testing.assert_allclose(total, precision + np.eye(2))
-    known_of = np.zeros(2), np.empty((2, 0)), total.ravel(), precision.ravel()
-    rest = (*known_of, group, np.array([[0, -1, 0, 0, 0]]), held, np.empty(2), np.empty(1))
-    table, scale, cor = np.array([[0, 2, 0]]), np.array([0, 0]), np.array([-1, -1])
+    nobody = np.empty(0), np.empty(0, dtype=bool)
+    known_of = np.zeros(2), np.empty((2, 0)), *nobody, total.ravel(), precision.ravel()
+    unit = np.array([1, 1]), np.array([-1, -1])
+    terms, none = np.array([[0, -1, 0, 0, 0]]), np.array([-1])
+    rest = (*known_of, group, terms, held, none, np.empty(2), np.empty(1))
+    where = np.array([[0, 2, 0, 1]]), np.array([0, 0]), np.array([-1, -1]), *unit
 
     def density(x):
-        return joint.expand(np.array(x), np.array([s]), np.empty(0), table, scale, cor, *rest)
+        return joint.expand(np.array(x), np.array([s]), nobody[0], np.zeros(2), *where, *rest)
 
     zero = density([0.0, 0.0])
     bend = [[density(a) + density(b) - density(a + b) - zero for a in np.eye(2)] for b in np.eye(2)]

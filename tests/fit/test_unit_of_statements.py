@@ -6,7 +6,6 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
-from polbayes.fit.density.coordinates import decided_of
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import evaluate, sharpness, shifted
 from polbayes.fit.density.layout import Gathering
@@ -106,6 +105,17 @@ def test_far_out_there_is_an_end(effects, counts):
     total, slopes, *_ = one_cell(counts)(np.array(effects, float), np.array([1.0]))
     assert np.isfinite(total)
     assert np.isfinite(slopes).all()
+
+
+@pytest.mark.parametrize("eta", [5.1, 0.0, -3e16])
+def test_where_rounding_hides_the_peak_the_likelihood_is_that_of_the_peak(eta):
+    """Answers on both sides of a cutpoint far from all shifts: some are on the wrong one."""
+    gaps, own = np.array([3e7, 3e7]), np.array([21.0])
+    counts = np.array([[0.0, 2.0, 90.0, 8.0]])
+    cuts = 3e7 * np.exp(21.0) * np.array([-1, 0, 1])
+    found = shifted(np.array([eta]), own, np.array([1.5]), gaps, counts)[0]
+    wrong = [max(0, eta - cuts[1]), max(cuts[1] - eta, eta - cuts[2], 0), max(cuts[2] - eta, 0)]
+    assert found == pytest.approx(-np.array([2, 90, 8]) @ wrong, rel=1e-3)
 
 
 @pytest.mark.parametrize(("spread", "counts"), [(0.8, (0, 2, 1)), (3, (0, 0, 3)), (40, (0, 9, 0))])
@@ -357,7 +367,7 @@ HEAVY = {**PARTS, "quirk": "~ (1 | gr(model:item, dist = student))"}
 
 @pytest.mark.parametrize("change", [-0.3, 0.3])
 def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change):
-    """As decisiveness alone moves, leanings in clusters do, and views sampled one by one."""
+    """As decisiveness alone moves, what a model thinks of each statement does in its unit."""
     rng, models = np.random.default_rng(6), ("a", "b", "c")
     logit = rng.normal(0, 1, (3, 20, 1, 1, 1)) + rng.normal(0, 0.02, (3, 20, 1, 2, 3))
     r_plus = special.expit(logit)
@@ -368,21 +378,33 @@ def test_in_logits_effects_stay_where_answers_say_they_are(bound, coded, change)
     density = Density(build(*spec))
     layout = density.built.layout.sampled
     (at,) = [k for k, c in enumerate(layout.coefficients) if c[0] == "decisiveness"]
+    (of_quirk,) = (b.group.levels for b in layout.blocks if b.part == "quirk" and b.group)
+    model = of_quirk["model"].map({name: k for k, name in enumerate(models)}).to_numpy()
+    dimension = of_quirk["item"].str.startswith("e").to_numpy().astype(int)
     x = density.start(1)
     moved = x + change * (np.arange(len(x)) == at)
     found = []
     for here in (x, moved):
         values = density.values(here)
-        of_statements = [b for b in layout.blocks if b.part in ("theta", "quirk") and b.group]
-        effects = np.concatenate([values["effects"][b.start : b.stop] for b in of_statements])
-        found.append(effects * np.exp(values["b"][at]))
+        theta, quirk = (
+            values["effects"][b.start : b.stop]
+            for part in ("theta", "quirk")
+            for b in layout.blocks
+            if b.part == part and b.group
+        )
+        leaning = values["b"][:2] + theta.reshape(3, 2)
+        view = leaning[model, dimension] + quirk
+        found.append(view * np.exp(values["b"][at]))
     assert density.values(moved)["b"][at] == pytest.approx(density.values(x)["b"][at] + change)
     np.testing.assert_allclose(found[1], found[0], atol=0.05)
 
 
 @pytest.mark.parametrize("change", [-3.0, 3.0])
-def test_leaning_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, change):
+def test_leaning_stays_in_units_of_noise_as_a_model_decisiveness_moves(bound, coded, change):
     """Compared with the others', which stay in all units though the mean decisiveness moves.
+
+    The noise of an answer to one statement is logistic, and what the model thinks of it, with the
+    standard deviation of 1.
 
     Leanings sum to zero over models, so that all of them change by the mean of the change.
     """
@@ -398,9 +420,9 @@ def test_leaning_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, cha
     assert layout.copies  # views are integrated out
     blocks = {b.part: b for b in layout.blocks if b.group}
     x = density.start(1)
-    at = density._scalars.sampled + decided_of(layout)[1]
+    at = density._scalars.sampled + 1  # effects of decisiveness come first
     moved = x + change * (np.arange(len(x)) == at)
-    leaning, log = [], 0.0
+    leaning, logs = [], []
     for place in (x, moved):
         found = density.values(place)
         own, theta = (
@@ -408,13 +430,15 @@ def test_leaning_stays_in_logits_as_a_model_decisiveness_moves(bound, coded, cha
             for part in ("decisiveness", "theta")
         )
         leaning.append(found["b"][:2] + theta.reshape(3, 2))
-        log = own - log
+        logs.append(own + found["b"][2])
+    log = logs[1] - logs[0]
     assert abs(log[1]) > 0.1
     assert abs(log[[0, 2]]).max() < 1e-3
     apart = [one[1] - one[[0, 2]].mean(axis=0) for one in leaning]
-    wanted = leaning[0][1] * (np.exp(-log[1]) - 1)
-    assert abs(wanted).min() > 0.2
-    np.testing.assert_allclose(apart[1] - apart[0], wanted, rtol=0.25)
+    noise = [np.sqrt(np.pi**2 / 3 * np.exp(-2 * log[1]) + 1) for log in logs]
+    wanted = leaning[0][1] * (noise[1] / noise[0] - 1)
+    assert abs(wanted).min() > 0.1
+    np.testing.assert_allclose(apart[1] - apart[0], wanted, rtol=0.1)
 
 
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):

@@ -8,7 +8,7 @@ import xarray as xr
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import MISSING
 from polbayes.errors import UserError
-from polbayes.fit.density.coordinates import known_of
+from polbayes.fit.density.coordinates import known_of, units_of
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.layout import entries, lay_out
 from polbayes.fit.density.mode import find_start
@@ -145,12 +145,14 @@ def test_steps_follow_all_earlier_ones_of_their_walk(coded, spec_of):
     left[0] = own[0, 0]
     # Discriminations sum to zero, which the inverse here leaves aside.
     assert np.prod(left) == pytest.approx(np.linalg.det(own), rel=0.05)
-    known = known_of(layout, start, jointly=True)
+    units = units_of(layout, start, cells)
+    *_, lead, weight, stop = known_of(layout, start, units, jointly=True)
     first = len(start.coefficients)
-    assert known["lead"][1, 0] == first
-    assert known["weight"][1, 0] == pytest.approx(own[0, 1] / own[0, 0], rel=0.05)
-    assert known["lead"][3, :3].tolist() == [first, first + 1, first + 2]
-    assert (known["weight"][[0, 4, 6]] == 0).all()  # starts follow nothing
+    assert lead[1, 0] == first
+    assert weight[1, 0] == pytest.approx(own[0, 1] / own[0, 0], rel=0.05)
+    assert lead[3, :3].tolist() == [first, first + 1, first + 2]
+    assert stop[:4].tolist() == [[0, 1], [0, 1], [0, 2], [0, 3]]
+    assert (lead[[0, 4, 6], 0] < first).all()  # starts follow coefficients alone
 
 
 def test_the_gradient_of_a_walk_is_that_of_its_density(coded, spec_of):

@@ -4,9 +4,7 @@ A model's leaning, its agreement and what prefixes do to both enter all of its a
 determine only sums of them: all but one of them if the model was asked with a single prefix. How
 much the answers say about each then depends on the scales of the others, so that these effects
 form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. If its views of single
-statements are integrated out, a model's thresholds are in its cluster, and clusters follow
-decisiveness, because the answers determine effects and thresholds in units that it changes.
-If they are sampled, those of a model that hardly wavers are known in units of their spread instead.
+statements are integrated out, a model's thresholds are in its cluster.
 """
 
 from collections.abc import Hashable
@@ -75,12 +73,11 @@ def leading(layout: Layout) -> np.ndarray:
 
 
 def deciding(layout: Layout) -> np.ndarray:
-    """Return the positions of the effects of decisiveness that clusters follow, if they do.
+    """Return the positions of the free effects of decisiveness on which the units depend.
 
-    They themselves follow coefficients alone.
+    They follow coefficients of decisiveness alone, and nothing else follows them.
     """
     own = [b for b in layout.blocks if b.part == "decisiveness" and b.group and not b.correlated]
-    own = own if _integrated(layout) else []
     return np.concatenate([*(b.start + b.free for b in own), np.empty(0)]).astype(np.int64)
 
 

@@ -5,42 +5,54 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from polbayes.fit.density import kernel
 from polbayes.fit.density.clusters import clusters, deciding, leading, leads, members
 from polbayes.fit.density.layout import Layout
 from polbayes.fit.density.mode import Start
+from polbayes.fit.density.units import entering, evaluate, noise_of
+from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.spec import IN_UNITS
 
 
-def known_of(layout: Layout, start: Start, *, jointly: bool) -> dict[str, np.ndarray]:
-    """Return the information in the answers about coefficients and effects at the mode.
+def known_of(
+    layout: Layout, start: Start, units: "Units", *, jointly: bool
+) -> tuple[np.ndarray, ...]:
+    """Return the arguments `KNOWN` of `polbayes.fit.density.expansion.expand`.
 
-    ``coefficients_mode`` ``[coefficient]``; for the effects sampled one by one, leading ones
-    first, ``mode`` (h / (q + 1 / s²) with the scale s at the mode), ``total`` (q + 1 / s²) and
-    ``precision`` (q), ``[effect]``; ``others_mode`` of the free effects in clusters, or if not
-    `jointly` of the correlated ones; ``lead`` and ``weight``, ``[effect, lead]``: positions among
-    coefficients, effects and others, and the change of an effect per unit of each.
+    They are the information in the answers at the mode. ``mode`` ``[lead]`` of coefficients, of the
+    effects sampled one by one, those of decisiveness and leading ones first (h / (q + 1 / s²) with
+    the scale s at the mode), and of the free effects in clusters, or if not `jointly` of the
+    correlated ones. For the effects sampled one by one, ``total`` (q + 1 / s²), ``precision`` (q)
+    and ``base``, the mode where all leads are 0, ``[effect]``; ``lead`` and ``weight``
+    ``[effect, lead]``: positions in ``mode``, and the change of an effect per unit of each; and
+    ``stop`` ``[effect, 2]``, the number of leads that have a unit, which come first, and of all.
     """
     at, others = _one_by_one(layout, jointly), _others(layout, jointly)
-    mode, scale = _at_mode(layout, start, jointly), scales_of(layout)
+    every = np.concatenate([at, others])
+    free, scale = _at_mode(layout, start, jointly), scales_of(layout)
     total = start.scales[scale[at]] ** -2.0 / (1 - start.reliability[at])
+    mode = np.concatenate([start.coefficients, free[every]])
+    united = np.concatenate([units.united[0], units.united[1][every]])
     coefficients = len(start.coefficients)
-    place = np.zeros(len(mode), dtype=np.int64)
-    place[np.concatenate([at, others])] = coefficients + np.arange(len(at) + len(others))
-    lead = np.concatenate([np.arange(coefficients), place[leading(layout)]])
+    place = np.zeros(len(free), dtype=np.int64)
+    place[every] = coefficients + np.arange(len(every))
+    lead = np.concatenate([np.arange(coefficients), place[leading(layout)], [0]])
     # What other effects determine is no coordinate.
     there = (np.arange(len(lead)) < coefficients) | (lead > 0)
-    return {
-        "coefficients_mode": start.coefficients,
-        "mode": mode[at],
-        "others_mode": mode[others],
-        "total": total,
-        "precision": total * start.reliability[at],
-        "lead": lead[start.follows[at]] if len(lead) else start.follows[at],
-        "weight": start.weight[at] * there[start.follows[at]] if len(lead) else start.weight[at],
-    }
+    follows, weight = start.follows[at], start.weight[at]
+    weight = weight * there[follows]
+    order = np.argsort(
+        np.where(weight == 0, 2, np.where(united[lead[follows]], 0, 1)), kind="stable"
+    )
+    lead, weight = (np.take_along_axis(a, order, axis=1) for a in (lead[follows], weight))
+    used = weight != 0
+    stop = np.stack([(used & united[lead]).sum(axis=1), used.sum(axis=1)], axis=1)
+    base = free[at] - (weight * mode[lead]).sum(axis=1)
+    return mode, base, total, total * start.reliability[at], lead, weight, stop
 
 
 def _at_mode(layout: Layout, start: Start, jointly: bool) -> np.ndarray:
@@ -66,47 +78,72 @@ def scales_of(layout: Layout) -> np.ndarray:
 def joint_of(
     layout: Layout,
     start: Start,
-    unit: tuple[np.ndarray, ...],
+    units: "Units",
     scale: Mapping[int, int],
     cor: Mapping[int, int],
 ) -> tuple[np.ndarray, ...]:
-    """Return the arguments of `polbayes.fit.density.joint.expand` after the values.
+    """Return the arguments of `polbayes.fit.density.joint.expand` after log g.
 
-    `scale` maps a scale, and `cor` a correlated effect that comes second, to a position among the
-    values.
+    `scale` maps a scale, and `cor` a correlated effect that comes
+    second, to a position among the values.
     """
     at, table, first, matrix = members(layout), [], 0, 0
     seen, empty = start.observed, np.empty(0)
     group, terms, held = _zero_sums(layout, start, scale, cor)
     totals, precisions = [], []
     for effects, one in zip(clusters(layout), seen, strict=True):
-        table.append([first, len(effects), matrix])
+        table.append([first, len(effects), matrix, units.effects[effects].min()])
         own = group[first : first + len(effects)]
         first, matrix = first + len(effects), matrix + len(effects) ** 2
         prior = start.scales[scales_of(layout)[effects]] ** -2.0
         totals.append(hold(one.total, own, held, prior).ravel())
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
-    slopes, deviates, _, numbers, whole = unit
-    decided = decided_of(layout)
-    slopes = np.concatenate([slopes, deviates[decided]])
-    weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(slopes)))])
-    # Decisiveness, which has no unit, is followed by its coordinate.
-    coefficients = len(start.coefficients)
-    followed = np.zeros(len(slopes))
-    followed[:coefficients] = start.coefficients * numbers[:coefficients]
-    weight = _grown(weight, followed, slopes, start.effects[at], whole[at])
+    common = _commons(layout, group, len(held))
+    weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(start.coefficients)))])
+    for (first, count, *_), one in zip(table, seen, strict=True):
+        here = slice(first, first + count)
+        mean = np.append(common, -1)[group[here]]  # -1 where there is no group
+        weight[here, np.unique(mean[mean >= 0])] = 0.0
+        for k, known in enumerate(np.linalg.solve(one.total, one.precision).T):
+            if mean[k] >= 0:
+                weight[here, mean[k]] -= known
     return (
-        np.array(table, dtype=np.int64).reshape(len(table), 3),
+        np.array(table, dtype=np.int64).reshape(len(table), 4),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
         np.array([cor.get(int(k), -1) for k in at], dtype=np.int64),
+        units.effects[at],
+        units.stretched[at],
         start.effects[at],
         weight,
+        start.coefficients,
+        units.united[0],
         np.concatenate([*totals, empty]),
         np.concatenate([*precisions, empty]),
         group,
         terms,
-        held,
+        np.where(common >= 0, 0.0, held),
+        common,
     )
+
+
+def _commons(layout: Layout, group: np.ndarray, groups: int) -> np.ndarray:
+    """Return ``[group]`` the coefficient that is the mean of effects that sum to zero, -1 for none.
+
+    All effects of the group may then change by as much as the coefficient changes the other way.
+    """
+    found, at, effects = np.full(groups, -1), layout.answers, members(layout)
+    weight = np.broadcast_to(at.weight, at.index.shape)
+    for code in range(groups):
+        mine = effects[group == code]
+        part = next(b.part for b in layout.blocks if b.start <= mine[0] < b.stop)
+        enters = (weight * np.isin(at.index, mine)).sum(axis=1)
+        for k, (of_part, *_) in enumerate(layout.coefficients):
+            if of_part == part:
+                column = np.zeros(layout.size)
+                column[: len(layout.matrix)] = layout.matrix[:, k]
+                if np.array_equal((weight * column[at.index]).sum(axis=1), enters):
+                    found[code] = k
+    return found
 
 
 def hold(
@@ -126,11 +163,6 @@ def hold(
             found[:, here] -= found[:, here].mean(axis=1, keepdims=True)
             found[np.ix_(here, here)] += (held[code] + prior[here[0]]) / len(here)
     return found
-
-
-def decided_of(layout: Layout) -> np.ndarray:
-    """Return the positions of the effects of decisiveness among those sampled one by one."""
-    return np.flatnonzero(np.isin(_one_by_one(layout, True), deciding(layout)))
 
 
 def _zero_sums(
@@ -194,89 +226,117 @@ def places_of(layout: Layout, *, jointly: bool) -> dict[str, np.ndarray]:
     }
 
 
-def unit_of(
-    layout: Layout, start: Start, known: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, ...]:
-    """Return the weights for sampling in logits, the unit about which the answers say most.
+@dataclass(frozen=True)
+class Units:
+    """Which unit everything is sampled in (`polbayes.fit.density.units`).
 
-    The answers inform effects in logits. The size of a logit in units of statement spread depends
-    on the overall decisiveness of the models: the mean d of their log decisiveness, weighted by the
-    information in the answers. Everything in the predictor is therefore sampled in the
-    unit it has at the mode, that is multiplied by exp(d - d at the mode).
-
-    Returned are the slopes of d by ``[coefficient]`` and ``[effect]`` (coordinates at the
-    scales of the mode); coefficients at the mode; and whether ``[coefficient, scale and gap]`` and
-    ``[effect]``, including copies of scales, have the unit: nothing does without decisiveness.
+    A unit is the number of a model, that of what models share, or the last one, which is none.
     """
+
+    of_models: tuple[np.ndarray, ...]  # arguments of `polbayes.fit.density.units.evaluate`
+    numbers: np.ndarray  # ``[number]`` of coefficients, scales and distances of cutpoints
+    effects: np.ndarray  # ``[effect]``
+    # ``[coefficient]`` and ``[effect]`` whether it has a unit, in whichever one it is sampled: what
+    # follows it does so in units.
+    united: tuple[np.ndarray, np.ndarray]
+    # ``[effect]`` the model whose log g is added to an effect on the width of its cutpoints, -1 for
+    # other effects.
+    stretched: np.ndarray
+
+    def arrays(self, layout: Layout, *, jointly: bool) -> tuple[np.ndarray, ...]:
+        """Return the arguments `UNITS` of `polbayes.fit.density.expansion.expand`."""
+        at = _one_by_one(layout, jointly)
+        every = np.concatenate([at, _others(layout, jointly)])
+        unit = np.concatenate([self.numbers[: layout.matrix.shape[1]], self.effects[every]])
+        return (*self.of_models, np.array(len(deciding(layout))), unit, self.stretched[at])
+
+
+def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
+    """Find the units.
+
+    Effects of a model and scales of its own are in its unit, all others in the common one. Where
+    views of single statements are sampled, coefficients, scales and what statements share over
+    models have no unit, as they are known from the views, whose spread is one. Nor has the scale of
+    what is integrated out, which is part of the noise.
+    """
+    names = levels(cells.frame, ["model"])[1]["model"]
+    number, models = {name: k for k, name in enumerate(names)}, len(names)
     own = [b for b in layout.blocks if b.part == "decisiveness"]
-    coefficients, deviates = np.zeros(len(start.coefficients)), np.zeros(len(known["mode"]))
-    for block in own:
-        if block.group is not None:
-            here = np.isin(_one_by_one(layout, True), block.start + block.free)
-            deviates[here] = known["precision"][here] / known["total"][here]
-    if deviates.any():
-        deviates /= deviates.sum()
-        for effect in np.flatnonzero(deviates):
-            lead, weight = known["lead"][effect], known["weight"][effect]
-            followed = lead < len(coefficients)
-            np.add.at(coefficients, lead[followed], deviates[effect] * weight[followed])
-        deviates /= np.sqrt(known["total"])
-    for block in own:
-        if block.group is None:
-            coefficients += layout.matrix[block.start : block.stop].mean(axis=0)
-    scaled = [bool(own) and part in IN_UNITS for part, _, _ in layout.scales]
-    common = [bool(own) and part in IN_UNITS for part, _, _ in layout.coefficients]
-    effects = [np.full(b.size, bool(own) and b.part in IN_UNITS) for b in layout.blocks]
-    return (
-        coefficients,
-        deviates,
-        start.coefficients,
-        np.array([*common, *scaled, *np.full(len(start.gaps), bool(own))], dtype=bool),
-        np.concatenate([*effects, np.array([scaled[k] for k in layout.copies], dtype=bool)]),
+    shared, plain = (models if own else models + 1), models + 1
+    viewed = any(b.part == "quirk" for b in layout.blocks)
+    numbers = [
+        np.array([plain if viewed or part not in IN_UNITS else shared for part, *_ in some])
+        for some in (layout.coefficients, layout.scales)
+    ]
+    effects = np.full(layout.blocks[-1].stop, plain)
+    stretched = np.full(len(effects), -1)
+    for block in layout.blocks:
+        group, here = block.group, slice(block.start, block.stop)
+        if group is None or not own:
+            continue
+        width, by_model = len(group.columns), "model" in group.levels
+        unit = np.full(block.size, shared)
+        if by_model:
+            unit = np.repeat(group.levels["model"].map(number).to_numpy(), width)
+        elif viewed and "item" in group.levels:
+            unit[:] = plain
+        if block.part == "threshold" and by_model:
+            stretched[here] = unit
+        if block.part in IN_UNITS:
+            effects[here] = unit
+            for scale in range(block.scales[0], sum(block.scales)):
+                used = np.unique(unit[block.every_scale == scale])
+                if not viewed:
+                    numbers[1][scale] = used[0] if len(used) == 1 else shared
+    numbers[1][list(layout.copies)] = plain
+    gaps = np.full(len(start.gaps), shared)
+    common = [bool(own) and part in IN_UNITS for part, *_ in layout.coefficients]
+    every = [np.full(b.size, bool(own) and b.part in IN_UNITS) for b in layout.blocks]
+    return Units(
+        _of_models(layout, start, cells),
+        np.concatenate([*numbers, gaps]).astype(int),
+        effects,
+        (np.array(common, dtype=bool), np.concatenate(every)),
+        stretched,
     )
 
 
-def in_logits(
-    layout: Layout, known: Mapping[str, np.ndarray], unit: tuple[np.ndarray, ...]
-) -> np.ndarray:
-    """Return ``[effect, lead]`` the weights of `known_of` for effects sampled in the `unit_of`."""
-    slopes, _, of_coefficients, numbers, whole = unit
-    values = np.concatenate([of_coefficients, known["mode"], known["others_mode"]])
-    at, others = _one_by_one(layout, True), _others(layout, True)
-    grows = np.concatenate([numbers[: len(slopes)], whole[at], whole[others]])
-    lead, weight = known["lead"], known["weight"]
-    if not weight.size:
-        return weight
-    by = np.concatenate([slopes, np.zeros(len(at) + len(others))])
-    return _grown(weight, (values * grows)[lead], by[lead], known["mode"], whole[at])
-
-
-def _grown(
-    weight: np.ndarray,
-    followed: np.ndarray,
-    slopes: np.ndarray,
-    mode: np.ndarray,
-    whole: np.ndarray,
-) -> np.ndarray:
-    """Return ``[effect, lead]`` weights of effects that are sampled in logits if `whole`.
-
-    An effect in units whose log size has the slope c by a coefficient is, in logits, multiplied by
-    exp(c b). Its mode changes by c times the mode more, less what it follows in the same unit, as
-    that has already done so: `followed`, 0 for what has no unit. A weight of 0 is none at all.
-    """
-    more = np.where(whole, mode - (weight * followed).sum(axis=1), 0.0)
-    return weight + np.where(weight != 0, more[:, None] * slopes, 0.0)
+def _of_models(layout: Layout, start: Start, cells: Cells) -> tuple[np.ndarray, ...]:
+    """Return the arguments of `polbayes.fit.density.units.evaluate` after the first two."""
+    rows, settled = len(layout.matrix), deciding(layout)
+    scales = start.scales[np.array(layout.copies, dtype=int)]
+    everything = np.concatenate([start.everything(layout), scales])
+    sharp = entering(layout, cells, kernel.DECISIVENESS)
+    at = sharp @ everything
+    spread = entering(layout, cells, kernel.SPREAD)[:, layout.blocks[-1].stop :]
+    noise = [noise_of(*of_model) for of_model in zip(at, spread @ scales, strict=True)]
+    # Of effects that sum to zero, the others determine the last one.
+    constraint = np.eye(layout.blocks[-1].stop)[:, settled]
+    places = places_of(layout, jointly=True)
+    for group in np.unique(places["group"][settled]):
+        if group >= 0:
+            here = places["group"] == group
+            inside = here[settled]
+            constraint[np.ix_(here, inside)] -= places["share"][here][:, None]
+    slopes = np.hstack([sharp[:, :rows] @ layout.matrix, sharp[:, : len(constraint)] @ constraint])
+    weight = sharp[:, : len(constraint)] @ start.reliability + 1e-6
+    return slopes, at, np.ascontiguousarray(spread), np.array(noise), weight / weight.sum()
 
 
 def _one_by_one(layout: Layout, jointly: bool) -> np.ndarray:
-    """Return the positions of the effects that are sampled one by one, leading ones first."""
+    """Return the positions of the effects that are sampled one by one.
+
+    Those of decisiveness come first, then leading ones.
+    """
+    first = deciding(layout)
     alone = [b for b in layout.blocks if b.group is not None and not b.correlated]
     at = _joined([b.start + b.free for b in sorted(alone, key=lambda block: not leads(block))])
+    at = np.concatenate([first, at[~np.isin(at, first)]])
     inside = np.isin(at, members(layout))
     if jointly:
         return at[~inside]
-    first = np.isin(at, leading(layout))
-    return np.concatenate([at[first & ~inside], at[inside], at[~first]])
+    ahead = np.isin(at, np.concatenate([first, leading(layout)]))
+    return np.concatenate([at[ahead & ~inside], at[inside], at[~ahead]])
 
 
 def _others(layout: Layout, jointly: bool) -> np.ndarray:
@@ -296,18 +356,27 @@ def draw(
     sd: np.ndarray,
     others: np.ndarray,
     nu: np.ndarray,
-    known: Mapping[str, np.ndarray],
-    scale: np.ndarray,
-    tail: np.ndarray,
+    known: tuple[np.ndarray, ...],
+    places: tuple[np.ndarray, ...],
+    of_units: tuple[np.ndarray, ...],
 ) -> np.ndarray:
-    """Draw coordinates ``[effect]`` from their prior, given coefficients and scales."""
+    """Draw coordinates ``[effect]`` from their prior, given coefficients and scales.
+
+    For arguments see `polbayes.fit.density.expansion.expand`.
+    """
+    (_, scale, *_, copied, tail), (*rest, decided, unit, stretched) = places, of_units
     z = rng.standard_normal(len(scale))
     heavy = tail >= 0
     z[heavy] = rng.standard_t(nu[tail[heavy]])
-    s, mode = sd[scale], known["mode"]
-    ahead = np.concatenate(
-        [b - known["coefficients_mode"], s * z - mode, others - known["others_mode"]]
-    )
-    moved = (ahead[known["lead"]] * known["weight"]).sum(axis=1)
-    spread = np.sqrt(1 + known["precision"] * s**2)
-    return z * spread - s * (mode + moved) * known["total"] / spread
+    mode, base, total, precision, lead, weight, stop = known
+    ahead = np.concatenate([b, sd[scale] * z, others])
+    until = len(b) + int(decided)
+    logs = evaluate(ahead[:until] - mode[:until], abs(sd[copied]), *rest)
+    own = unit[len(b) : len(b) + len(z)]
+    grown = np.exp(logs[own])[:, None]
+    by_unit = np.where(np.arange(lead.shape[1]) < stop[:, :1], grown, 1.0)
+    expected = base + (ahead[lead] * weight * by_unit).sum(axis=1)
+    expected -= np.where(stretched >= 0, logs[stretched] - logs[-2], 0.0)
+    s = sd[scale] * grown[:, 0]
+    spread = np.sqrt(1 + precision * s**2)
+    return z * spread - s * expected * total / spread

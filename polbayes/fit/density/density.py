@@ -22,15 +22,9 @@ from polbayes.fit.density import (
     scores,
     shifts,
     together,
+    units,
 )
-from polbayes.fit.density.coordinates import (
-    decided_of,
-    in_logits,
-    joint_of,
-    known_of,
-    places_of,
-    unit_of,
-)
+from polbayes.fit.density.coordinates import Units, joint_of, known_of, places_of, units_of
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER
 from polbayes.fit.density.model import Built, correlation_name
@@ -40,7 +34,8 @@ from polbayes.fit.density.prior_densities import Scalars, correlation_prior, pri
 from polbayes.fit.families import kinds
 
 _compiled = compiled_with(
-    confusion, expansion, prior_densities, scores, together, shifts, kernel, joint, crossed
+    *(confusion, units, expansion, prior_densities, scores, together, shifts, kernel),
+    *(joint, crossed),
 )
 
 
@@ -52,50 +47,43 @@ def expand(
     clusters: tuple,
     known: tuple,
     places: tuple,
-    unit: tuple,
-    decided: np.ndarray,
+    of_units: tuple,
+    numbers: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """Compute the parameters and effects at a point."""
+    """Compute the parameters and effects at a point.
+
+    `numbers` are the units of coefficients, scales and distances of cutpoints, whose coordinates
+    are their values in it (or the logarithm of these); a coefficient that is the mean of effects
+    is less that of those that are sampled (`polbayes.fit.density.joint`).
+    """
     _, _, positive, at = prior
-    _, _, place, where, _, _, _, _ = places
-    coefficients, deviates, mode, numbers, whole = unit
-    sampled = (at >= 0).sum()
-    shift, total = 0.0, 0.0
-    for k in range(coefficients.shape[0]):
-        if at[k] >= 0:
-            shift += coefficients[k] * (x[at[k]] - mode[k])
-    for k in range(deviates.shape[0]):
-        shift += deviates[k] * x[sampled + k]
-    grown, own = math.exp(shift), x.copy()
+    first_gap, sampled = sizes[0] + sizes[1], (at >= 0).sum()
+    first_tail = first_gap + sizes[2] + sizes[3]
+    until = first_tail + sizes[4]
+    w = x[sampled : sampled + places[2].shape[0]]
+    others, means = np.empty(places[3].shape[0]), np.empty(clusters[-1].shape[0])
+    # What the units depend on has none.
+    plain = prior_densities.evaluate(x, *prior)[0]
+    b, sd, nu = plain[: sizes[0]], plain[sizes[0] : first_gap], plain[first_tail:until]
+    ahead = np.empty(sizes[0] + w.shape[0])
+    logs, _ = expansion.decide(b, sd, w, nu, ahead, known, places, of_units)
+    own, total = x.copy(), 0.0
     for k in range(numbers.shape[0]):
-        if numbers[k] and at[k] >= 0:
-            if positive[k]:
-                own[at[k]] -= shift
-            else:
-                own[at[k]] /= grown
-                total -= shift
+        if at[k] >= 0 and positive[k]:
+            own[at[k]] -= logs[numbers[k]]
+        elif at[k] >= 0:
+            own[at[k]] *= math.exp(-logs[numbers[k]])
+            total -= logs[numbers[k]]
+    values, _, _, _ = prior_densities.evaluate(own, *prior)
+    joined, less = x[sampled + w.shape[0] :], values[: sizes[0]].copy()
+    total += joint.expand(joined, values, less, logs, *clusters, others, means)
+    for g in range(means.shape[0]):
+        if clusters[-1][g] >= 0:
+            own[at[clusters[-1][g]]] += means[g]
     values, slopes, of_prior, density = prior_densities.evaluate(own, *prior)
-    total += density
-    held = values.copy()
-    for k in range(numbers.shape[0]):
-        if numbers[k]:
-            held[k] *= grown
-    w = x[sampled : sampled + place.shape[0]]
-    others = np.empty(where.shape[0])
-    means = np.empty(clusters[-1].shape[0])
-    lead = np.empty(sizes[0] + decided.shape[0])
-    lead[: sizes[0]] = held[: sizes[0]] - mode
-    lead[sizes[0] :] = w[decided]
-    total += joint.expand(x[sampled + place.shape[0] :], held, lead, *clusters, others, means)
-    b, sd = held[: sizes[0]], held[sizes[0] : sizes[0] + sizes[1]]
-    first = sizes[0] + sizes[1] + sizes[2] + sizes[3]
-    nu = values[first : first + sizes[4]]
-    effects, of_w = expansion.expand(b, sd, w, others, nu, *known, *places)
-    for k in range(whole.shape[0]):
-        if whole[k]:
-            effects[k] /= grown
-    growth, density = np.array(grown), of_w + total
-    return values, held, effects, others, slopes, of_prior, growth, density, means, lead
+    b, sd, nu = values[: sizes[0]], values[sizes[0] : first_gap], values[first_tail:until]
+    effects, of_w = expansion.expand(b, sd, w, others, nu, known, places, of_units)
+    return values, effects, others, slopes, of_prior, logs, means, of_w + (total + density), less
 
 
 @_compiled
@@ -106,8 +94,8 @@ def log_density(
     clusters: tuple,
     known: tuple,
     places: tuple,
-    unit: tuple,
-    decided: np.ndarray,
+    of_units: tuple,
+    numbers: np.ndarray,
     answers: tuple,
     rows: tuple,
     validity: tuple,
@@ -115,19 +103,19 @@ def log_density(
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
-    values, held, effects, others, slopes, of_prior, growth, density, means, lead = expand(
-        x, prior, sizes, clusters, known, places, unit, decided
+    values, effects, others, by_coordinate, of_prior, logs, means, density, less = expand(
+        x, prior, sizes, clusters, known, places, of_units, numbers
     )
     _, _, positive, at = prior
-    coefficients, deviates, _, numbers, whole = unit
-    grown = growth.item()
     first_gap = sizes[0] + sizes[1]
     first_reading = first_gap + sizes[2]
+    first_tail = first_reading + sizes[3]
+    until = first_tail + sizes[4]
     sampled = (at >= 0).sum()
-    w = x[sampled : sampled + places[2].shape[0]]
-    b, sd = held[: sizes[0]], held[sizes[0] : first_gap]
-    gaps = values[first_gap:first_reading]
-    readings = values[first_reading : first_reading + sizes[3]]
+    behind = sampled + places[2].shape[0]
+    w, joined = x[sampled:behind], x[behind:]
+    b, sd, nu = values[: sizes[0]], values[sizes[0] : first_gap], values[first_tail:until]
+    readings = values[first_reading:first_tail]
     total, gradient = density.item(), np.zeros(x.shape[0])
     for row in range(bounds.shape[0]):
         inside = 0.0
@@ -138,59 +126,47 @@ def log_density(
     tables, none = confusion.expand(readings, *coder), np.empty(0)
     if rows[0].shape[0] > 0:
         fit, of_effects = crossed.evaluate(effects, *rows)
-        of_gaps, of_tables = np.zeros(gaps.shape[0]), np.zeros(tables.shape[0])
+        of_gaps, of_tables = np.zeros(sizes[2]), np.zeros(tables.shape[0])
     else:
+        gaps = values[first_gap:first_reading]
         fit, of_effects, of_gaps, of_tables = kernel.evaluate(effects, gaps, tables, *answers)
     total += fit
     if validity[1].shape[0] > 0:
         fit, more, _, _ = kernel.evaluate(effects, none, none, *validity)
         total += fit
         of_effects += more
-    of_shift = 0.0
-    for k in range(whole.shape[0]):
-        if whole[k]:
-            of_shift -= of_effects[k] * effects[k]
-            of_effects[k] /= grown
-    first_tail = first_reading + sizes[3]
-    nu = values[first_tail : first_tail + sizes[4]]
-    of_b, of_sd, of_w, of_others, of_nu = expansion.pull_back(
-        b, sd, w, others, nu, *known, *places, of_effects, np.array(1.0)
+    ahead = np.zeros(sizes[0] + w.shape[0] + others.shape[0])
+    of_ahead, of_values = np.zeros(ahead.shape[0]), np.zeros(values.shape[0])
+    of_logs = np.zeros(logs.shape[0])
+    slopes = (
+        *(of_ahead, of_values[sizes[0] : first_gap], gradient[sampled:behind]),
+        *(of_values[first_tail:until], of_logs),
     )
-    of_values = np.zeros(values.shape[0])
-    of_values[: sizes[0]] = of_b
-    of_values[sizes[0] : first_gap] = of_sd
-    gradient[sampled : sampled + w.shape[0]] = of_w
-    behind = sampled + w.shape[0]
-    of_lead = np.zeros(lead.shape[0])
+    rest = (known, places, of_units)
+    expansion.pull_back_effects(b, sd, w, others, nu, *rest, of_effects, 1.0, ahead, slopes)
+    of_others = of_ahead[sizes[0] + w.shape[0] :]
     joint.pull_back(
-        x[behind:], held, lead, *clusters, means, of_others, of_values, of_lead, gradient[behind:]
+        *(joined, values, less, logs, *clusters, others, means, of_others),
+        *(of_ahead[: sizes[0]] + of_prior[: sizes[0]], of_values, of_ahead, of_logs),
+        gradient[behind:],
     )
-    of_values[: sizes[0]] += of_lead[: sizes[0]]
-    for k in range(decided.shape[0]):
-        gradient[sampled + decided[k]] += of_lead[sizes[0] + k]
-    for k in range(numbers.shape[0]):
-        if numbers[k]:
-            of_shift += of_values[k] * held[k]
-            of_values[k] *= grown
+    of_values[: sizes[0]] = of_ahead[: sizes[0]]
     of_values[first_gap:first_reading] += of_gaps
-    of_readings = confusion.pull_back(readings, *coder, of_tables)
-    of_values[first_reading:first_tail] = of_readings
-    of_values[first_tail : first_tail + sizes[4]] = of_nu
+    for k in range(numbers.shape[0]):
+        if at[k] >= 0:
+            slope = of_prior[k] + of_values[k] * by_coordinate[k]
+            if not positive[k]:
+                slope = slope * (less[k] if k < sizes[0] else values[k]) + 1.0
+            of_logs[numbers[k]] -= slope
+    expansion.pull_back_units(sd, w, nu, *rest, 1.0, ahead, slopes)
+    of_values[: sizes[0]] = of_ahead[: sizes[0]]
+    of_values[first_reading:first_tail] = confusion.pull_back(readings, *coder, of_tables)
     for k in range(values.shape[0]):
         if at[k] >= 0:
-            slope = of_prior[k] + of_values[k] * slopes[k]
-            if k < numbers.shape[0] and numbers[k]:
-                if positive[k]:
-                    of_shift -= slope
-                else:
-                    of_shift -= slope * values[k] + 1.0
-                    slope /= grown
+            slope = of_prior[k] + of_values[k] * by_coordinate[k]
+            if k < numbers.shape[0] and not positive[k]:
+                slope *= math.exp(-logs[numbers[k]])
             gradient[at[k]] = slope
-    for k in range(coefficients.shape[0]):
-        if at[k] >= 0:
-            gradient[at[k]] += coefficients[k] * of_shift
-    for k in range(deviates.shape[0]):
-        gradient[sampled + k] += deviates[k] * of_shift
     return total, gradient
 
 
@@ -230,18 +206,8 @@ class Density:
         return places_of(self._layout, jointly=True)
 
     @cached_property
-    def _unit(self) -> tuple[np.ndarray, ...]:
-        """Arguments of `expand` for the unit."""
-        return unit_of(self._layout, self.built.start, self._in_units)
-
-    @cached_property
-    def _in_units(self) -> dict[str, np.ndarray]:
-        return known_of(self._layout, self.built.start, jointly=True)
-
-    @cached_property
-    def _known(self) -> dict[str, np.ndarray]:
-        weight = in_logits(self._layout, self._in_units, self._unit)
-        return {**self._in_units, "weight": weight}
+    def _units(self) -> Units:
+        return units_of(self._layout, self.built.start, self.built.cells)
 
     @cached_property
     def _expansion(self) -> tuple[Any, ...]:
@@ -250,10 +216,10 @@ class Density:
             self._scalars.arrays,
             self.sizes,
             self._clusters(),
-            tuple(self._known[name] for name in expansion.KNOWN),
+            known_of(self._layout, self.built.start, self._units, jointly=True),
             tuple(self._places[name] for name in expansion.PLACES),
-            self._unit,
-            decided_of(self._layout),
+            self._units.arrays(self._layout, jointly=True),
+            self._units.numbers,
         )
 
     @cached_property
@@ -290,7 +256,7 @@ class Density:
             for number, block in enumerate(self._pairs)
             for at in range(block.start + 1, block.stop, 2)
         }
-        return joint_of(self._layout, self.built.start, self._unit, scale, cor)
+        return joint_of(self._layout, self.built.start, self._units, scale, cor)
 
     @property
     def size(self) -> int:
@@ -310,14 +276,9 @@ class Density:
         factor = np.repeat([False, True, True, True, True, False], sizes)
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
         positive = self._scalars.positive
-        turn, deviates, mode, held, _ = self._unit
-        w = rng.uniform(-JITTER, JITTER, len(self._places["place"]))
-        shift = turn @ (numbers[: len(turn)] - mode) + deviates @ w
-        moved = np.pad(held, (0, len(numbers) - len(held)))
-        numbers = np.where(moved, numbers * np.exp(shift), numbers)
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
-        pieces.append(w)
-        pieces.append(rng.uniform(-JITTER, JITTER, len(self._places["others"])))
+        effects = len(self._places["place"]) + len(self._places["others"])
+        pieces.append(rng.uniform(-JITTER, JITTER, effects))
         return np.concatenate(pieces)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -326,7 +287,7 @@ class Density:
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parameters at a point by their names in the PyMC model."""
-        values, _, effects, *_ = expand(x, *self._expansion)
+        values, effects, *_ = expand(x, *self._expansion)
         b, sd, gap, reading, nu, correlations = np.split(values, np.cumsum(self.sizes))
         # Effects with a scale of the other sign have the opposite correlation.
         names = [correlation_name(block) for block in self._pairs]

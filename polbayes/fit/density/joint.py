@@ -11,14 +11,18 @@ M = I + S' Q S = L L' and mean M⁻¹ S' h. The coordinates are z standardised b
 
 which leaves no funnel as a scale goes to 0 or r to 1 or -1, and takes into account that the answers
 say the less about one effect the larger the scales of those that they cannot tell from it. The mode
-moves with what the cluster follows, coefficients of common terms and decisiveness, and so does h.
-The slopes of L are those of the Cholesky decomposition (Murray 2016).
+moves with coefficients of common terms, and so does h. All of this is in the unit of the cluster's
+model (`polbayes.fit.density.units`). The slopes of L are those of the Cholesky
+decomposition (Murray 2016).
 
 If the n effects of a term sum to zero over clusters, all of them are sampled without the
 constraint, and their mean m is then taken from them. The answers say nothing about m, and in
 coordinates for well-known effects it would vary widely. It is therefore taken as observed at 0 with
 precision n Q, where Q is the mean precision of the effects, divided by the probability of that
-observation given the scales: the distribution of everything else remains the same.
+observation given the scales: the distribution of everything else remains the same. If a coefficient
+is the mean of the effects, they are known with it, each in its own unit, and Q is 0: then the
+coefficient less m has a coordinate, and an effect of one model does not change what is known of the
+others.
 """
 
 import math
@@ -28,20 +32,25 @@ import numpy as np
 from polbayes.fit.compilation import compiled
 
 # Columns of the table of clusters: start of its effects among those of all clusters, their number,
-# and start of its matrices.
-FIRST, SIZE, MATRIX = range(3)
+# start of its matrices, and unit.
+FIRST, SIZE, MATRIX, UNIT = range(4)
 # Columns of the table of terms that sum to zero.
 GROUP, SECOND, SCALE, _, COR = range(5)
 
 
 @compiled
 def _triangle(
-    first: int, size: int, values: np.ndarray, scale: np.ndarray, cor: np.ndarray
+    first: int,
+    size: int,
+    values: np.ndarray,
+    scale: np.ndarray,
+    cor: np.ndarray,
+    grown: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the diagonal of S and what is left of it."""
+    """Return the diagonal of S and what is left of it, in their units."""
     diagonal, left = np.empty(size), np.zeros(size)
     for k in range(size):
-        t = values[scale[first + k]]
+        t = values[scale[first + k]] * grown[k]
         diagonal[k] = t
         if cor[first + k] >= 0:
             r = values[cor[first + k]]
@@ -116,20 +125,38 @@ def _matrix(matrices: np.ndarray, at: int, size: int) -> np.ndarray:
 
 
 @compiled
+def _grown(first: int, size: int, logs: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return g of a cluster's effects."""
+    found = np.empty(size)
+    for k in range(size):
+        found[k] = math.exp(logs[unit[first + k]])
+    return found
+
+
+@compiled
 def _value(
     first: int,
     total: np.ndarray,
+    own: int,
+    logs: np.ndarray,
     lead: np.ndarray,
+    stretched: np.ndarray,
     mode: np.ndarray,
     weight: np.ndarray,
+    mode_of_lead: np.ndarray,
+    united: np.ndarray,
 ) -> np.ndarray:
     """Return h, the product of precision and value of a cluster's observation."""
     size = total.shape[0]
-    expected, found = np.empty(size), np.zeros(size)
+    expected, found, shared = np.empty(size), np.zeros(size), logs.shape[0] - 2
+    grown = math.exp(logs[own])
     for k in range(size):
         expected[k] = mode[first + k]
+        if stretched[first + k] >= 0:
+            expected[k] -= logs[stretched[first + k]] - logs[shared]
         for c in range(lead.shape[0]):
-            expected[k] += weight[first + k, c] * lead[c]
+            value = lead[c] * (grown if united[c] else 1.0)
+            expected[k] += weight[first + k, c] * (value - mode_of_lead[c])
     for i in range(size):
         for j in range(size):
             found[i] += total[i, j] * expected[j]
@@ -141,44 +168,56 @@ def expand(
     x: np.ndarray,
     values: np.ndarray,
     lead: np.ndarray,
+    logs: np.ndarray,
     table: np.ndarray,
     scale: np.ndarray,
     cor: np.ndarray,
+    unit: np.ndarray,
+    stretched: np.ndarray,
     mode: np.ndarray,
     weight: np.ndarray,
+    mode_of_lead: np.ndarray,
+    united: np.ndarray,
     totals: np.ndarray,
     precisions: np.ndarray,
     group: np.ndarray,
     terms: np.ndarray,
     held: np.ndarray,
+    common: np.ndarray,
     others: np.ndarray,
     means: np.ndarray,
 ) -> float:
     """Write the effects, and return the log-density of the coordinates, up to a constant.
 
     `x` ``[effect]`` are the coordinates; scales and correlations are in `values`
-    (`polbayes.fit.density.prior_densities`); `lead` ``[lead]`` are the distances from the mode of
-    what the effects follow; `table` is ``[cluster, 3]``; `scale` and `cor` ``[effect]`` are
-    positions in `values`, that of a correlation with the effect before (-1 for none). `mode`
-    ``[effect]``, `weight` ``[effect, lead]``, and the matrices of all clusters
-    one after the other, `totals` (precision with that of the prior at the mode) and `precisions`,
-    are the observation. `group` ``[effect]`` numbers what sums to zero, -1 for nothing; `held`
-    ``[group]`` are the precisions Q, and `terms` ``[term, 5]`` has the group, that of the second
-    of two correlated coefficients (-1 for none), and the positions of both scales and the
-    correlation. `others` ``[effect]`` and `means` ``[group]`` are written to.
+    (`polbayes.fit.density.prior_densities`); `lead` ``[lead]`` are the coefficients that the
+    effects follow, and `logs` log g; `table` is ``[cluster, 4]``; `scale` and `cor`
+    ``[effect]`` are positions in `values`, that of a correlation with the effect before (-1 for
+    none), `unit` and `stretched` those in `logs` (`polbayes.fit.density.coordinates.Units`).
+    `mode` ``[effect]``, `weight` ``[effect, lead]``, `mode_of_lead` ``[lead]`` (which has a unit
+    if `united`), and the matrices of all clusters one after the other, `totals` (precision with
+    that of the prior at the mode) and `precisions`, are the observation. `group` ``[effect]``
+    numbers what sums to zero, -1 for nothing; `held` ``[group]`` are the precisions Q, and `terms`
+    ``[term, 5]`` has the group, that of the second of two correlated coefficients (-1 for none),
+    and the positions of both scales and the correlation. `common` ``[group]`` are the leads that
+    are the mean of the effects, -1 for none; they are less their `means`. `others` ``[effect]`` and
+    `means` ``[group]`` are written to.
     """
-    density = 0.0
+    density, shared = 0.0, math.exp(logs[logs.shape[0] - 2])
     for c in range(table.shape[0]):
         first, size, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
-        diagonal, left = _triangle(first, size, values, scale, cor)
+        grown = _grown(first, size, logs, unit)
+        diagonal, left = _triangle(first, size, values, scale, cor, grown)
         root = _root(_times(_matrix(precisions, at, size), diagonal, left), diagonal, left)
-        h = _value(first, _matrix(totals, at, size), lead, mode, weight)
+        total, own = _matrix(totals, at, size), table[c, UNIT]
+        h = _value(*(first, total, own, logs, lead, stretched, mode, weight, mode_of_lead, united))
         moved = x[first : first + size] + _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, moved)
         for k in range(size):
-            others[first + k] = diagonal[k] * z[k]
+            effect = diagonal[k] * z[k]
             if k > 0:
-                others[first + k] += left[k] * z[k - 1]
+                effect += left[k] * z[k - 1]
+            others[first + k] = effect / grown[k]
             density -= 0.5 * z[k] * z[k] + math.log(root[k, k])
     size = _by_group(np.ones(others.shape[0]), group, held.shape[0])
     means[:] = _by_group(others, group, held.shape[0]) / size
@@ -186,9 +225,9 @@ def expand(
         if group[k] >= 0:
             others[k] -= means[group[k]]
     for g in range(held.shape[0]):
-        density -= 0.5 * size[g] * held[g] * means[g] * means[g]
+        density -= 0.5 * size[g] * held[g] * (means[g] * shared) ** 2
     for k in range(terms.shape[0]):
-        density += 0.5 * math.log(_determinant(k, values, terms, held)[0])
+        density += 0.5 * math.log(_determinant(k, values, shared, terms, held)[0])
     return density
 
 
@@ -204,13 +243,16 @@ def _by_group(effects: np.ndarray, group: np.ndarray, number: int) -> np.ndarray
 
 @compiled
 def _determinant(
-    term: int, values: np.ndarray, terms: np.ndarray, held: np.ndarray
+    term: int, values: np.ndarray, shared: float, terms: np.ndarray, held: np.ndarray
 ) -> tuple[float, float, float, float]:
-    """Return that of I + S' Q S, and its slopes by both scales and the correlation."""
-    s, one = values[terms[term, SCALE]], held[terms[term, GROUP]]
+    """Return that of I + S' Q S, and its slopes by both scales and the correlation.
+
+    S and its slopes are in the common unit.
+    """
+    s, one = values[terms[term, SCALE]] * shared, held[terms[term, GROUP]]
     if terms[term, SECOND] < 0:
         return 1.0 + one * s * s, 2.0 * one * s, 0.0, 0.0
-    t, two = values[terms[term, SCALE + 1]], held[terms[term, SECOND]]
+    t, two = values[terms[term, SCALE + 1]] * shared, held[terms[term, SECOND]]
     r, a, b = values[terms[term, COR]], one * s * s, two * t * t
     rest = 1.0 - r * r
     by_s, by_t = 2.0 * one * s * (1.0 + b * rest), 2.0 * two * t * (1.0 + a * rest)
@@ -239,44 +281,66 @@ def pull_back(
     x: np.ndarray,
     values: np.ndarray,
     lead: np.ndarray,
+    logs: np.ndarray,
     table: np.ndarray,
     scale: np.ndarray,
     cor: np.ndarray,
+    unit: np.ndarray,
+    stretched: np.ndarray,
     mode: np.ndarray,
     weight: np.ndarray,
+    mode_of_lead: np.ndarray,
+    united: np.ndarray,
     totals: np.ndarray,
     precisions: np.ndarray,
     group: np.ndarray,
     terms: np.ndarray,
     held: np.ndarray,
+    common: np.ndarray,
+    others: np.ndarray,
     means: np.ndarray,
     of_others: np.ndarray,
+    of_common: np.ndarray,
     of_values: np.ndarray,
     of_lead: np.ndarray,
+    of_logs: np.ndarray,
     of_x: np.ndarray,
 ) -> None:
-    """Add slopes with respect to scales, correlations, leads and coordinates."""
+    """Add slopes with respect to scales, correlations, leads, log g and coordinates.
+
+    `of_common` ``[lead]`` are the slopes by leads that are means of effects.
+    """
+    shared = logs.shape[0] - 2
+    grown_shared = math.exp(logs[shared])
     size = _by_group(np.ones(of_others.shape[0]), group, held.shape[0])
     sums, of_raw = _by_group(of_others, group, held.shape[0]), of_others.copy()
+    for g in range(held.shape[0]):
+        of_logs[shared] -= size[g] * held[g] * (means[g] * grown_shared) ** 2
     for k in range(of_others.shape[0]):
         if group[k] >= 0:
-            of_raw[k] -= sums[group[k]] / size[group[k]] + held[group[k]] * means[group[k]]
+            g = group[k]
+            of_mean = -sums[g] + (of_common[common[g]] if common[g] >= 0 else 0.0)
+            of_raw[k] += of_mean / size[g] - held[g] * means[g] * grown_shared**2
     for k in range(terms.shape[0]):
-        determinant, by_s, by_t, by_r = _determinant(k, values, terms, held)
-        of_values[terms[k, SCALE]] += 0.5 * by_s / determinant
+        determinant, by_s, by_t, by_r = _determinant(k, values, grown_shared, terms, held)
+        s, half = values[terms[k, SCALE]] * grown_shared, 0.5 / determinant
+        of_values[terms[k, SCALE]] += half * by_s * grown_shared
+        of_logs[shared] += half * by_s * s
         if terms[k, SECOND] >= 0:
-            of_values[terms[k, SCALE + 1]] += 0.5 * by_t / determinant
-            of_values[terms[k, COR]] += 0.5 * by_r / determinant
+            of_values[terms[k, SCALE + 1]] += half * by_t * grown_shared
+            of_logs[shared] += half * by_t * values[terms[k, SCALE + 1]] * grown_shared
+            of_values[terms[k, COR]] += half * by_r
     for c in range(table.shape[0]):
         first, count, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
-        total = _matrix(totals, at, count)
-        diagonal, left = _triangle(first, count, values, scale, cor)
+        total, own = _matrix(totals, at, count), table[c, UNIT]
+        grown = _grown(first, count, logs, unit)
+        diagonal, left = _triangle(first, count, values, scale, cor, grown)
         product = _times(_matrix(precisions, at, count), diagonal, left)
         root = _root(product, diagonal, left)
-        h = _value(first, total, lead, mode, weight)
+        h = _value(*(first, total, own, logs, lead, stretched, mode, weight, mode_of_lead, united))
         ahead = _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, x[first : first + count] + ahead)
-        given = of_raw[first : first + count]
+        given = of_raw[first : first + count] / grown
         of_moved = _forward(root, _pulled(diagonal, left, given) - z)
         of_pulled = _backward(root, of_moved)
         of_root = np.zeros((count, count))
@@ -285,26 +349,39 @@ def pull_back(
                 of_root[i, j] = -z[i] * of_moved[j] - of_pulled[i] * ahead[j]
             of_root[i, i] -= 1.0 / root[i, i]
         of_matrix = _slopes_of_matrix(root, of_root)
+        of_grown, whole, of_expected = 0.0, math.exp(logs[own]), np.zeros(count)
         for k in range(count):
             of_x[first + k] += of_moved[k]
             of_diagonal = given[k] * z[k] + h[k] * of_pulled[k]
             of_left = 0.0
             for j in range(count):
                 of_diagonal += 2.0 * product[k, j] * of_matrix[j, k]
+            effect, t = diagonal[k] * z[k], values[scale[first + k]] * grown[k]
+            of_t = of_diagonal
             if cor[first + k] >= 0:
                 of_left = given[k] * z[k - 1] + h[k] * of_pulled[k - 1]
                 for j in range(count):
                     of_left += 2.0 * product[k, j] * of_matrix[j, k - 1]
-                t, r = values[scale[first + k]], values[cor[first + k]]
+                r = values[cor[first + k]]
                 rest = math.sqrt(1.0 - r * r)
-                of_values[scale[first + k]] += of_diagonal * rest + of_left * r
+                of_t = of_diagonal * rest + of_left * r
                 of_values[cor[first + k]] += t * (of_left - of_diagonal * r / rest)
-            else:
-                of_values[scale[first + k]] += of_diagonal
+                effect += left[k] * z[k - 1]
+            of_values[scale[first + k]] += of_t * grown[k]
+            of_logs[unit[first + k]] += of_t * t - given[k] * effect
             of_h = diagonal[k] * of_pulled[k]
             if k > 0:
                 of_h += left[k] * of_pulled[k - 1]
             for i in range(count):
-                of_expected = total[i, k] * of_h
-                for b in range(lead.shape[0]):
-                    of_lead[b] += weight[first + i, b] * of_expected
+                of_expected[i] += total[i, k] * of_h
+        for i in range(count):
+            if stretched[first + i] >= 0:
+                of_logs[stretched[first + i]] -= of_expected[i]
+                of_logs[shared] += of_expected[i]
+            for b in range(lead.shape[0]):
+                slope = weight[first + i, b] * of_expected[i]
+                if united[b]:
+                    slope *= whole
+                    of_grown += slope * lead[b]
+                of_lead[b] += slope
+        of_logs[own] += of_grown

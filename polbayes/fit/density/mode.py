@@ -18,6 +18,7 @@ from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.density.orientation import anchored, first_discriminations
 from polbayes.fit.density.reliability import MOST, Known, Observed, curvature, known
+from polbayes.fit.density.units import entering
 from polbayes.fit.families import kinds
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.priors import CONSTANT
@@ -78,7 +79,8 @@ class Start:
     # follow nothing.
     reliability: np.ndarray
     # ``[effect, lead]`` the coefficients and leading effects (in the order of
-    # `polbayes.fit.density.clusters.leading`) that an effect follows, and its slopes.
+    # `polbayes.fit.density.clusters.leading`) that an effect follows, and its slopes. All are given
+    # decisiveness, whose own effects follow only its coefficients.
     follows: np.ndarray
     weight: np.ndarray
     observed: tuple[Observed, ...]  # by cluster
@@ -226,15 +228,9 @@ class _Unit:
             group = block.group
             if block.part != "quirk" or not group or set(group.term.factors) != {"model", "item"}:
                 continue
-            model, table = levels(cells.frame, ["model"])
-            number = {name: k for k, name in enumerate(table["model"])}
-            g = layout.answers
-            part = slice(g.roles[kernel.DECISIVENESS], g.roles[kernel.DECISIVENESS + 1])
-            index = g.index[:, part]
-            weight = np.broadcast_to(g.weight[:, part], index.shape)
-            share = 1.0 / np.bincount(model)[model]
-            wide = np.zeros((len(table), layout.size))
-            np.add.at(wide, (model[:, None], index), weight * share[:, None])
+            names = levels(cells.frame, ["model"])[1]["model"]
+            number = {name: k for k, name in enumerate(names)}
+            wide = entering(layout, cells, kernel.DECISIVENESS)
             matrix = np.hstack([wide[:, :rows] @ layout.matrix, wide[:, rows:]])
             used = np.setdiff1d(np.flatnonzero(matrix.any(axis=0)), list(_fixed(layout, spec)))
             return _Unit(
@@ -371,6 +367,7 @@ def _mode(
     bounds: list[tuple[float | None, float | None]] = [(-_FARTHEST, _FARTHEST)] * len(x)
     for at in _decided(layout):
         bounds[at] = (-_SHARPEST, _SHARPEST)
+    bounds[inner + gaps :] = [(np.log(_LEAST_SCALE), np.log(_LARGEST_SCALE))] * len(free)
     for at in still:
         bounds[at] = (x[at], x[at])
     options: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": 100}}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polbayes.fit.density.coordinates import draw, known_of, places_of
-from polbayes.fit.density.expansion import KNOWN, PLACES
+from polbayes.fit.density.coordinates import draw, known_of, places_of, units_of
+from polbayes.fit.density.expansion import KNOWN, PLACES, UNITS
 from polbayes.fit.density.layout import Block, Gathering, Layout, lay_out
 from polbayes.fit.density.mode import FIRST_TAIL, JITTER, Start, centre, find_start
 from polbayes.fit.density.observed import likelihood_parts
@@ -61,7 +61,7 @@ def _model(built: Built) -> "pm.Model":
     spec, cells, layout, start = built.spec, built.cells, built.layout.sampled, built.start
     priors = priors_of(layout, spec, cells)
     with pm.Model() as model:
-        effects = _effects(layout, spec, start, priors)
+        effects = _effects(layout, spec, start, priors, cells)
         if spec.signed:
             bounds = halves(layout, spec, cells, start.everything(layout))
             pm.Potential("anchors", _inside(bounds, effects))
@@ -99,7 +99,7 @@ def _vector(name: str, priors: Sequence[Prior], start: np.ndarray) -> Any:
     return pm.Deterministic(name, whole)
 
 
-def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
+def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors, cells: Cells) -> Any:
     """Draw all effects, with their scales and constraints, as one vector."""
     import pymc as pm
     import pytensor.tensor as pt
@@ -117,33 +117,39 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors) -> Any:
     nu: Any = pt.zeros(0)
     if layout.tails:
         nu = _vector("nu", priors.tails, np.full(len(layout.tails), FIRST_TAIL))
-    known = known_of(layout, start, jointly=False)
-    arrays = known | places_of(layout, jointly=False)
+    found, at = units_of(layout, start, cells), places_of(layout, jointly=False)
+    known, units = (
+        known_of(layout, start, found, jointly=False),
+        found.arrays(layout, jointly=False),
+    )
+    places = tuple(at[name] for name in PLACES)
     correlated = [
         _correlated(block, sd, spec, start) for block in layout.blocks if block.correlated
     ]
     others = pt.concatenate(correlated) if correlated else pt.zeros(0)
     # Shared variables are handed to the compiled function, not compiled into it.
-    data = {name: shared(arrays[name], name=name) for name in (*KNOWN, *PLACES)}
+    names = (*KNOWN, *PLACES, *(f"unit_{name}" for name in UNITS))
+    arrays = zip(names, (*known, *places, *units), strict=True)
+    data = [shared(array, name=name) for name, array in arrays]
 
     def expand(w: Any, b: Any, sd: Any, others: Any, nu: Any) -> Any:
-        return Effects()(b, sd, w, others, nu, *data.values())
+        return Effects()(b, sd, w, others, nu, *data)
 
     w: Any = pt.zeros(0)
-    if len(arrays["place"]):
+    if len(at["place"]):
         w = pm.CustomDist(
             "deviates",
             b,
             sd,
             others,
             nu,
-            data["mode"],
+            np.zeros(len(at["place"])),
             logp=lambda w, b, sd, others, nu, _: expand(w, b, sd, others, nu)[1],
             random=lambda b, sd, others, nu, _, rng, size: draw(
-                rng, b, sd, others, nu, known, arrays["scale"], arrays["tail"]
+                rng, b, sd, others, nu, known, places, units
             ),
             signature="(b),(s),(c),(t),(n)->(n)",
-            initval=_around(np.zeros(len(arrays["place"]))),
+            initval=_around(np.zeros(len(at["place"]))),
         )
     return pm.Deterministic("effects", expand(w, b, sd, others, nu)[0])
 

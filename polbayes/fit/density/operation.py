@@ -11,16 +11,18 @@ from pytensor.link.numba.dispatch import basic as numba_basic
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
 from polbayes.fit.coder_errors import confusion
-from polbayes.fit.compilation import source_of
-from polbayes.fit.density import expansion, kernel, scores, shifts, together
+from polbayes.fit.compilation import compiled_with, source_of
+from polbayes.fit.density import expansion, kernel, scores, shifts, together, units
 
 # PyTensor caches compiled code on disk, and would continue to use it after an upgrade: a hash of
 # the source is part of the cache key.
 
-# The first five arguments of `expand` are sampled; the lengths of these two give that of the
-# effects.
+# The first five arguments of `expand` are sampled, the others tuples of arrays. The lengths of two
+# of these give that of the effects.
 _SAMPLED = 5
 _PLACES = _SAMPLED + len(expansion.KNOWN)
+_UNITS = _PLACES + len(expansion.PLACES)
+_SLOPES = _UNITS + len(expansion.UNITS)
 _GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
 
 
@@ -86,6 +88,20 @@ def _in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
     return kernel.evaluate_arrays, source_of(scores, together, shifts, kernel)
 
 
+@compiled_with(scores, units, expansion)
+def _expand(*inputs: Any) -> Any:
+    """Call `expansion.expand` with the arrays of its tuples one by one."""
+    rest = inputs[_SAMPLED:_PLACES], inputs[_PLACES:_UNITS], inputs[_UNITS:]
+    return expansion.expand(*inputs[:_SAMPLED], *rest)
+
+
+@compiled_with(scores, units, expansion)
+def _pull_back(*inputs: Any) -> Any:
+    """Call `expansion.pull_back` with the arrays of its tuples one by one."""
+    rest = inputs[_SAMPLED:_PLACES], inputs[_PLACES:_UNITS], inputs[_UNITS:_SLOPES]
+    return expansion.pull_back(*inputs[:_SAMPLED], *rest, *inputs[_SLOPES:])
+
+
 class Effects(_Operation):
     """All effects, and the density of their coordinates (`polbayes.fit.density.expansion`)."""
 
@@ -95,7 +111,7 @@ class Effects(_Operation):
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute the outputs outside of a numba-compiled graph."""
-        outputs[0][0], outputs[1][0] = expansion.expand(*inputs)
+        outputs[0][0], outputs[1][0] = _expand(*inputs)
 
     def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the effects the length of the groups plus the copies of scales."""
@@ -126,7 +142,7 @@ class EffectsSlopes(_Operation):
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute the outputs outside of a numba-compiled graph."""
-        for output, value in zip(outputs, expansion.pull_back(*inputs), strict=True):
+        for output, value in zip(outputs, _pull_back(*inputs), strict=True):
             output[0] = value
 
     def shapes_from(self, shapes: list[Any]) -> list[Any]:
@@ -136,12 +152,12 @@ class EffectsSlopes(_Operation):
 
 @register_funcify_default_op_cache_key(Effects)
 def _effects_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return expansion.expand, source_of(expansion)
+    return _expand, source_of(units, expansion)
 
 
 @register_funcify_default_op_cache_key(EffectsSlopes)
 def _slopes_in_numba(op: Op, node: Apply, **kwargs: Any) -> tuple[Any, int]:
-    return expansion.pull_back, source_of(expansion)
+    return _pull_back, source_of(scores, units, expansion)
 
 
 class Confusion(_Operation):

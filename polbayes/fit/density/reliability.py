@@ -111,19 +111,17 @@ class Observed:
 
     total: np.ndarray  # ``[effect, effect]`` inverse of the covariance after the answers
     precision: np.ndarray  # ``[effect, effect]`` that without the precision of the prior
-    # ``[effect, lead]`` change of an effect per unit of a coefficient, and per standard deviation
-    # of an effect of decisiveness given them.
-    weight: np.ndarray
+    weight: np.ndarray  # ``[effect, coefficient]`` change of an effect per unit of a coefficient
 
 
 @dataclass(frozen=True)
 class Known:
     """The information in the answers about the varying effects, given their scales.
 
-    ``[effect]`` variances `after` and `before` the answers, and `following` given the leading
-    effects; and ``[effect, lead]`` positions of a few leading coefficients and effects, and the
-    expected change of the effect per unit of each. Leading effects follow nothing, but the steps
-    of a random walk all earlier ones of it.
+    ``[effect]`` variances `after` and `before` the answers, and `following` given decisiveness and
+    the leading effects; and ``[effect, lead]`` positions of coefficients and a few leading effects,
+    and the expected change of the effect per unit of each. Leading effects follow coefficients, the
+    steps of a random walk all earlier ones of it, and effects of decisiveness its coefficients.
     """
 
     after: np.ndarray
@@ -147,31 +145,29 @@ def known(
     shift = coefficients - layout.matrix.shape[0]
     before = 1 / precision[coefficients:]
     whole = (bend + sparse.dia_array((precision[None], 0), bend.shape)).tocsr()
+    decisive = np.array([part == "decisiveness" for part, *_ in layout.coefficients], dtype=bool)
+    common, own = np.flatnonzero(~decisive), np.flatnonzero(decisive)
     decided = shift + deciding(layout)
+    ahead = np.setdiff1d(leading[coefficients:], decided)
     single = np.setdiff1d(_single(groups, bend, shift), np.concatenate([leading, decided]))
     kept = np.setdiff1d(np.arange(len(precision)), single)
     walks = [walk for block in groups for walk in _walks(block, shift)]
-    few = min(_FEW, len(leading))
-    size = (len(precision), max([few, *(len(walk) - 1 for walk in walks)]))
-    index, weight = np.zeros(size, dtype=int), np.zeros(size)
+    few = min(_FEW, len(ahead))
+    most = max([len(common) + few, len(own), *(len(walk) - 1 for walk in walks)])
+    index = np.zeros((len(precision), most), dtype=int)
+    weight = np.zeros(index.shape)
     together = [shift + at for at in clusters(layout)]
+    rest = slice(coefficients, None)
     if len(kept) > _LARGEST:
-        rest = slice(coefficients, None)
         after = 1 / whole.diagonal()[rest]
         seen = []
         for at in together:
-            still = np.zeros((len(at), coefficients + len(decided)))
+            still = np.zeros((len(at), coefficients))
             seen.append(_observed(np.diag(1 / whole.diagonal()[at]), 1 / precision[at], still))
         return Known(after, before, after, index[rest], weight[rest], tuple(seen))
-    after, following = np.empty(len(precision)), np.empty(len(precision))
-    inside = whole[kept][:, kept].toarray()
-    if len(single):
-        alone = whole.diagonal()[single]
-        across = whole[single][:, kept]
-        scaled = across.multiply(1 / alone[:, None]).tocsr()
-        inside -= (across.T @ scaled).toarray()
-    place = np.full(len(precision), -1)
+    after, place = np.empty(len(precision)), np.full(len(precision), -1)
     place[kept] = np.arange(len(kept))
+    inside, eliminated = _eliminate(whole, single, kept)
     for block in groups:
         within = block.within()
         for code in np.unique(within[within >= 0]):
@@ -180,49 +176,122 @@ def known(
                 inside[np.ix_(place[at], place[at])] += _EXACT
                 before[at - coefficients] *= 1 - 1 / len(at)
     inverse = linalg.inv(inside, assume_a="pos", overwrite_a=True, check_finite=False)
-    lead = place[leading]
-    of_lead = inverse[np.ix_(lead, lead)]
-    follow = np.linalg.solve(of_lead, inverse[lead]).T
     after[kept] = inverse.diagonal()
-    following[kept] = after[kept] - (follow * inverse[:, lead]).sum(axis=1)
-    following[leading] = after[leading]
-    spread = np.sqrt(of_lead.diagonal())
-    index[kept, :few], weight[kept, :few] = _few(follow, spread)
-    weight[leading] = 0.0
-    rest, common = slice(coefficients, None), np.arange(coefficients)
-    across = inverse[np.ix_(common, place[decided])]
-    given = np.linalg.solve(inverse[np.ix_(common, common)], across).T
-    following[decided] = after[decided] - (given.T * across).sum(axis=0)
-    index[decided], weight[decided] = 0, 0.0
-    own = min(_FEW, coefficients)
-    index[decided, :own], weight[decided, :own] = _few(given, spread[:coefficients])
-    number = np.full(len(precision), -1)
-    number[leading] = np.arange(len(leading))
+    for at, rows, variance in eliminated:
+        after[at] = variance + rows.multiply(rows @ inverse).sum(axis=1)
+    found = _Following(inverse, place, leading, index, weight)
+    found.follow(decided, own)
     for walk in walks:
-        own = inverse[np.ix_(place[walk], place[walk])]
-        for k in range(1, len(walk)):
-            slopes = np.linalg.solve(own[:k, :k], own[:k, k])
-            following[walk[k]] = own[k, k] - slopes @ own[:k, k]
-            index[walk[k], :k], weight[walk[k], :k] = number[walk[:k]], slopes
-    for first in range(0, len(single), _CHUNK):
-        some = slice(first, first + _CHUNK)
-        rows, at = scaled[some], single[some]
-        also = -(rows @ follow)
-        after[at] = 1 / alone[some] + rows.multiply(rows @ inverse).sum(axis=1)
-        following[at] = after[at] - (also @ of_lead * also).sum(axis=1)
-        index[at, :few], weight[at, :few] = _few(also, spread)
-    seen, ahead = [], np.concatenate([common, place[decided]])
+        if walk[0] in decided:
+            found.walk(walk)
+    found.condition(np.concatenate([own, decided]))
+    found.follow_few(np.setdiff1d(kept, np.concatenate([own, decided])), common, ahead, eliminated)
+    found.follow(ahead, common)
+    for walk in walks:
+        if walk[0] not in decided:
+            found.walk(walk)
+    seen = []
     for at in together:
-        across = inverse[np.ix_(ahead, place[at])]
-        slopes = np.linalg.solve(inverse[np.ix_(ahead, ahead)], across).T
-        left = inverse[np.ix_(place[at], place[at])] - slopes @ across
+        slopes, left = found.given(at, common)
         # Free coordinates of effects that sum to zero have the variance without the constraint.
         full = np.sqrt(before[at - coefficients] * precision[at])
-        of_common, of_decided = slopes[:, :coefficients], slopes[:, coefficients:]
-        weights = of_common + of_decided @ given, of_decided * np.sqrt(following[decided])
-        left /= np.outer(full, full)
-        seen.append(_observed(left, 1 / precision[at], np.hstack(weights)))
-    return Known(after[rest], before, following[rest], index[rest], weight[rest], tuple(seen))
+        of_common = np.zeros((len(at), coefficients))
+        of_common[:, common] = slopes
+        seen.append(_observed(left / np.outer(full, full), 1 / precision[at], of_common))
+    following = found.variance[rest]
+    return Known(after[rest], before, following, index[rest], weight[rest], tuple(seen))
+
+
+# Columns, the covariance of the others times their slopes by these, and variances given these.
+_Eliminated = list[tuple[np.ndarray, sparse.csr_array, np.ndarray]]
+
+
+def _eliminate(
+    whole: sparse.csr_array, single: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, _Eliminated]:
+    """Return what is left of a matrix of precisions, and the eliminated columns in portions."""
+    inside = whole[kept][:, kept].toarray()
+    if not len(single):
+        return inside, []
+    variance, across = 1 / whole.diagonal()[single], whole[single][:, kept]
+    scaled = across.multiply(variance[:, None]).tocsr()
+    inside -= (across.T @ scaled).toarray()
+    some = [slice(first, first + _CHUNK) for first in range(0, len(single), _CHUNK)]
+    return inside, [(single[at], scaled[at], variance[at]) for at in some]
+
+
+class _Following:
+    """What every effect follows, from the covariance of all that is kept (`Known`)."""
+
+    def __init__(
+        self,
+        covariance: np.ndarray,
+        place: np.ndarray,
+        leading: np.ndarray,
+        index: np.ndarray,
+        weight: np.ndarray,
+    ) -> None:
+        self.covariance, self.place, self.index, self.weight = covariance, place, index, weight
+        self.number, self.variance = np.full(len(place), -1), np.empty(len(place))
+        self.number[leading] = np.arange(len(leading))
+
+    def given(self, at: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``[at, lead]`` slopes by leads, and the ``[at, at]`` covariance given them."""
+        at, leads = self.place[at], self.place[leads]
+        slopes = _slopes(self.covariance, leads)[:, at].T
+        left = self.covariance[np.ix_(at, at)] - slopes @ self.covariance[np.ix_(leads, at)]
+        return slopes, left
+
+    def follow(self, at: np.ndarray, leads: np.ndarray) -> None:
+        """Let some columns follow all of these leads and nothing else."""
+        slopes, left = self.given(at, leads)
+        self.variance[at], self.weight[at] = left.diagonal(), 0.0
+        self.index[at, : len(leads)] = self.number[leads]
+        self.weight[at, : len(leads)] = slopes
+
+    def walk(self, walk: np.ndarray) -> None:
+        """Let the steps of a random walk follow all earlier ones."""
+        for k in range(1, len(walk)):
+            self.follow(walk[k : k + 1], walk[:k])
+
+    def condition(self, at: np.ndarray) -> None:
+        """Take some columns as known from here on."""
+        slopes = _slopes(self.covariance, self.place[at])
+        self.covariance -= slopes.T @ self.covariance[self.place[at]]
+
+    def follow_few(
+        self,
+        at: np.ndarray,
+        common: np.ndarray,
+        ahead: np.ndarray,
+        eliminated: _Eliminated,
+    ) -> None:
+        """Let columns, and those eliminated, follow common ones and the most important others."""
+        lead = self.place[np.concatenate([common, ahead])]
+        of_lead, follow = self.covariance[np.ix_(lead, lead)], _slopes(self.covariance, lead).T
+        first, few = len(common), min(_FEW, len(ahead))
+        spread = np.sqrt(of_lead.diagonal()[first:])
+
+        def take(at: np.ndarray, slopes: np.ndarray) -> None:
+            chosen = np.argsort(-abs(slopes[:, first:] * spread), axis=1)[:, :few]
+            self.index[at, :first], self.weight[at, :first] = common, slopes[:, :first]
+            here = slice(first, first + few)
+            self.index[at, here] = self.number[ahead][chosen]
+            self.weight[at, here] = np.take_along_axis(slopes[:, first:], chosen, axis=1)
+
+        take(at, follow[self.place[at]])
+        left = self.covariance.diagonal() - (follow * self.covariance[:, lead]).sum(axis=1)
+        self.variance[at] = left[self.place[at]]
+        for at, rows, variance in eliminated:
+            slopes = -(rows @ follow)
+            whole = variance + rows.multiply(rows @ self.covariance).sum(axis=1)
+            self.variance[at] = whole - (slopes @ of_lead * slopes).sum(axis=1)
+            take(at, slopes)
+
+
+def _slopes(covariance: np.ndarray, leads: np.ndarray) -> np.ndarray:
+    """Return ``[lead, column]`` the slopes of all columns in a regression on some."""
+    return np.linalg.solve(covariance[np.ix_(leads, leads)], covariance[leads])
 
 
 def _observed(after: np.ndarray, before: np.ndarray, weight: np.ndarray) -> Observed:
@@ -232,13 +301,6 @@ def _observed(after: np.ndarray, before: np.ndarray, weight: np.ndarray) -> Obse
     values, vectors = np.clip(values, 1 - MOST, 1.0), vectors / spread[:, None]
     total = (vectors / values) @ vectors.T
     return Observed(total, (vectors * (1 / values - 1)) @ vectors.T, weight)
-
-
-def _few(follow: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Keep the most important entries of each row."""
-    few = min(_FEW, follow.shape[1])
-    index = np.argsort(-abs(follow * spread), axis=1)[:, :few]
-    return index, np.take_along_axis(follow, index, axis=1)
 
 
 def _walks(block: Block, shift: int) -> list[np.ndarray]:

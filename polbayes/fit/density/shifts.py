@@ -68,9 +68,9 @@ _LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
 # With wider shifts than this, the likelihood of identical answers is evaluated only near the edges
 # of its interval: so far outside and inside, in such steps.
 _SHARP, _BEYOND, _EDGE_STEP = 10.0, 17.0, 0.85
-# Shifts further than this many standard deviations from 0, and larger spreads, occur only in a
-# sampler's first steps.
-_NOWHERE, _ENORMOUS = 1e6, 1e6
+# Shifts further than this many standard deviations from 0, larger spreads, and predictors and
+# cutpoints so far out that rounding hides the peak occur only in a sampler's first steps.
+_NOWHERE, _ENORMOUS, _ROUNDED = 1e6, 1e6, 1e10
 # The edge of a single logistic function is treated as a Gaussian with this curvature, that of
 # several answers as a sharper one.
 _EDGE, _EDGES = 1.0, 2.0
@@ -259,7 +259,8 @@ def _shifted_ordinal(
     start, bend = likeliest_shift(eta, spread, ready, cuts, answers, cell)
     if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
         return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
-    if not (abs(start) < _NOWHERE and spread < _ENORMOUS):
+    far = abs(eta) + max(abs(cuts[0]), abs(cuts[size - 1])) * width
+    if not (abs(start) < _NOWHERE and spread < _ENORMOUS and far < _ROUNDED):
         # Approximate the integral by its peak: a sampler's first steps may go anywhere.
         logp = cell_logp(
             ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
