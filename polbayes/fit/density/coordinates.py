@@ -84,8 +84,8 @@ def joint_of(
 ) -> tuple[np.ndarray, ...]:
     """Return the arguments of `polbayes.fit.density.joint.expand` after log g.
 
-    `scale` maps a scale, and `cor` a correlated effect that comes
-    second, to a position among the values.
+    `scale` maps a scale, and `cor` a correlated effect that comes second, to a position among the
+    values.
     """
     at, table, first, matrix = members(layout), [], 0, 0
     seen, empty = start.observed, np.empty(0)
@@ -133,16 +133,20 @@ def _commons(layout: Layout, group: np.ndarray, groups: int) -> np.ndarray:
     """
     found, at, effects = np.full(groups, -1), layout.answers, members(layout)
     weight = np.broadcast_to(at.weight, at.index.shape)
-    for code in range(groups):
-        mine = effects[group == code]
-        part = next(b.part for b in layout.blocks if b.start <= mine[0] < b.stop)
-        enters = (weight * np.isin(at.index, mine)).sum(axis=1)
-        for k, (of_part, *_) in enumerate(layout.coefficients):
-            if of_part == part:
-                column = np.zeros(layout.size)
-                column[: len(layout.matrix)] = layout.matrix[:, k]
-                if np.array_equal((weight * column[at.index]).sum(axis=1), enters):
-                    found[code] = k
+    group_of = np.full(layout.size, -1)
+    group_of[effects] = group
+    entering = group_of[at.index]
+    whole = np.bincount(entering.ravel() + 1, weights=weight.ravel(), minlength=groups + 1)[1:]
+    for k, (part, *_) in enumerate(layout.coefficients):
+        column = np.zeros(layout.size)
+        column[: len(layout.matrix)] = layout.matrix[:, k]
+        wanted = (weight * column[at.index]).sum(axis=1)
+        for code in np.flatnonzero(np.isclose(whole, wanted.sum())):
+            first = effects[group == code][0]
+            own = next(b.part for b in layout.blocks if b.start <= first < b.stop)
+            enters = (weight * (entering == code)).sum(axis=1)
+            if own == part and np.array_equal(wanted, enters):
+                found[code] = k
     return found
 
 
@@ -311,7 +315,8 @@ def _of_models(layout: Layout, start: Start, cells: Cells) -> tuple[np.ndarray, 
     spread = entering(layout, cells, kernel.SPREAD)[:, layout.blocks[-1].stop :]
     noise = [noise_of(*of_model) for of_model in zip(at, spread @ scales, strict=True)]
     # Of effects that sum to zero, the others determine the last one.
-    constraint = np.eye(layout.blocks[-1].stop)[:, settled]
+    constraint = np.zeros((layout.blocks[-1].stop, len(settled)))
+    constraint[settled, np.arange(len(settled))] = 1.0
     places = places_of(layout, jointly=True)
     for group in np.unique(places["group"][settled]):
         if group >= 0:
