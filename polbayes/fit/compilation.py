@@ -15,7 +15,6 @@ from numba.core.caching import IndexDataCacheFile
 _SETTINGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 
 
-
 def _own_name(file: IndexDataCacheFile, _number: int) -> str:
     """Name the file of one signature of a function."""
     return str(file._data_name_pattern).replace("{number:d}", uuid.uuid4().hex)
