@@ -96,6 +96,10 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     except _UNUSABLE as error:
         # Hydra passes on errors of invalid YAML and of groups that are not names.
         said = " ".join(str(error).split())[:500].rstrip(".") or type(error).__name__
+        found = re.match(r"invalid literal for int\(\) with base 10: '(\w+)'", said)
+        keys = (text.partition("=")[0].lstrip("+") for text in overrides)
+        if found and (key := next((key for key in keys if key.endswith(f".{found[1]}")), None)):
+            raise UserError(_no_keys(key)) from error
         raise UserError(
             f"the config cannot be composed: {said} (given: {' '.join(overrides)})."
         ) from error
@@ -326,6 +330,12 @@ def _wrong_value(error: Exception, key: str, shown: str) -> str:
     return f"{place}{first.rstrip('.')} (given: {shown})."
 
 
+def _no_keys(key: str) -> str:
+    """Say that a key is one of a list."""
+    parent = key.rpartition(".")[0]
+    return f"{key}: {parent} is a list, as in '{parent}=[...]'; it has no keys."
+
+
 def _first_line(error: BaseException) -> str:
     """Return the first line of an error, or of its cause if it has none."""
     lines = str(error).strip().splitlines()
@@ -341,6 +351,9 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     known = _known_keys(parent)
     if known:
         return unknown("key", last, known, where=parent or "config")
+    hint = get_type_hints(RunConfig).get(parent)
+    if list[str] in (hint, *get_args(hint)):
+        return UserError(_no_keys(key))
     present = getattr(cause, "parent_node", None) or ()
     there = str(unknown("key", last, map(str, present), where=parent)).removesuffix(".")
     return UserError(f"{there}; to add a new one, write +{key}=VALUE with a plus sign.")

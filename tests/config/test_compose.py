@@ -144,6 +144,8 @@ def test_a_folder_of_ones_own_configs(tmp_path):
             "respondents.mine: unknown key 'chekpoint'; did you mean 'checkpoint'?",
         ),
         ([WVS, "models=[lefft]"], "models: unknown model 'lefft'; did you mean 'left'?"),
+        ([WVS, "items.only=[a]"], "items.only: items is a list, as in 'items=[...]'; it has no"),
+        ([WVS, "stages.only=[fit]"], "stages.only: stages is a list, as in 'stages=[...]'"),
         ([WVS, "models=[]"], "models: the list is empty"),
         ([WVS, "respondents=none"], "respondents: there is none; choose e.g. respondents=embedded"),
         ([WVS, "analysis=ideologie"], "unknown analysis 'ideologie'; did you mean 'ideology'?"),
