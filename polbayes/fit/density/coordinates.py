@@ -11,7 +11,7 @@ import numpy as np
 
 from polbayes.fit.density import kernel
 from polbayes.fit.density.clusters import clusters, deciding, leading, leads, members
-from polbayes.fit.density.layout import Layout
+from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import Start
 from polbayes.fit.density.units import entering, evaluate, noise_of
 from polbayes.fit.spec.cells import Cells, levels
@@ -92,7 +92,7 @@ def joint_of(
     group, terms, held = _zero_sums(layout, start, scale, cor)
     totals, precisions = [], []
     for effects, one in zip(clusters(layout), seen, strict=True):
-        table.append([first, len(effects), matrix, units.effects[effects].min()])
+        table.append([first, len(effects), matrix])
         own = group[first : first + len(effects)]
         first, matrix = first + len(effects), matrix + len(effects) ** 2
         prior = start.scales[scales_of(layout)[effects]] ** -2.0
@@ -100,7 +100,7 @@ def joint_of(
         precisions.append(hold(one.precision, own, held, 0.0 * prior).ravel())
     common = _commons(layout, group, len(held))
     weight = np.concatenate([*(one.weight for one in seen), np.empty((0, len(start.coefficients)))])
-    for (first, count, *_), one in zip(table, seen, strict=True):
+    for (first, count, _), one in zip(table, seen, strict=True):
         here = slice(first, first + count)
         mean = np.append(common, -1)[group[here]]  # -1 where there is no group
         weight[here, np.unique(mean[mean >= 0])] = 0.0
@@ -108,7 +108,7 @@ def joint_of(
             if mean[k] >= 0:
                 weight[here, mean[k]] -= known
     return (
-        np.array(table, dtype=np.int64).reshape(len(table), 4),
+        np.array(table, dtype=np.int64).reshape(len(table), 3),
         np.array([scale[k] for k in scales_of(layout)[at]], dtype=np.int64),
         np.array([cor.get(int(k), -1) for k in at], dtype=np.int64),
         units.effects[at],
@@ -234,7 +234,7 @@ def places_of(layout: Layout, *, jointly: bool) -> dict[str, np.ndarray]:
 class Units:
     """Which unit everything is sampled in (`polbayes.fit.density.units`).
 
-    A unit is the number of a model, that of what models share, or the last one, which is none.
+    A unit is the number of a model's g or g', that of what models share, or the last one: none.
     """
 
     of_models: tuple[np.ndarray, ...]  # arguments of `polbayes.fit.density.units.evaluate`
@@ -259,14 +259,16 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
     """Find the units.
 
     Effects of a model and scales of its own are in its unit, all others in the common one. Where
-    views of single statements are sampled, coefficients, scales and what statements share over
-    models have no unit, as they are known from the views, whose spread is one. Nor has the scale of
-    what is integrated out, which is part of the noise.
+    views of single statements are sampled, g' is the unit of a model's effects that do not differ
+    between prompts if answers are points of a scale; coefficients, common scales and what
+    statements share over models have none, as they are known from the views, whose spread is one.
+    Nor has the scale of what is integrated out, which is part of the noise.
     """
     names = levels(cells.frame, ["model"])[1]["model"]
     number, models = {name: k for k, name in enumerate(names)}, len(names)
     own = [b for b in layout.blocks if b.part == "decisiveness"]
-    shared, plain = (models if own else models + 1), models + 1
+    plain = 2 * models + 1
+    shared = 2 * models if own else plain
     viewed = any(b.part == "quirk" for b in layout.blocks)
     numbers = [
         np.array([plain if viewed or part not in IN_UNITS else shared for part, *_ in some])
@@ -282,6 +284,8 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
         unit = np.full(block.size, shared)
         if by_model:
             unit = np.repeat(group.levels["model"].map(number).to_numpy(), width)
+            if viewed and cells.counts.size and not _by_prompt(layout, cells, block):
+                unit += models
         elif viewed and "item" in group.levels:
             unit[:] = plain
         if block.part == "threshold" and by_model:
@@ -290,7 +294,7 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
             effects[here] = unit
             for scale in range(block.scales[0], sum(block.scales)):
                 used = np.unique(unit[block.every_scale == scale])
-                if not viewed:
+                if not viewed or (len(used) == 1 and used[0] < models):
                     numbers[1][scale] = used[0] if len(used) == 1 else shared
     numbers[1][list(layout.copies)] = plain
     gaps = np.full(len(start.gaps), shared)
@@ -303,6 +307,15 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
         (np.array(common, dtype=bool), np.concatenate(every)),
         stretched,
     )
+
+
+def _by_prompt(layout: Layout, cells: Cells, block: Block) -> bool:
+    """Whether an answer to another wording or prefix has another effect of a term."""
+    at = layout.answers.index
+    row, column = np.nonzero((at >= block.start) & (at < block.stop))
+    asked = levels(cells.frame, ["model", "item"])[0][row]
+    effects = np.unique(np.stack([asked, at[row, column]]), axis=1)[0]
+    return bool((np.diff(effects) == 0).any())
 
 
 def _of_models(layout: Layout, start: Start, cells: Cells) -> tuple[np.ndarray, ...]:

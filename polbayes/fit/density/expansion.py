@@ -136,7 +136,7 @@ def decide(
     The second result is the log-density of the effects' coordinates.
     """
     slopes, at, spread, noise, share, decided = of_units[:6]
-    until, none = b.shape[0] + decided.item(), np.zeros(at.shape[0] + 2)
+    until, none = b.shape[0] + decided.item(), np.zeros(units.number(at))
     ahead[: b.shape[0]] = b
     logp = _draw(0, decided.item(), sd, w, nu, ahead, none, known, places, of_units[6:])
     moved, scales = ahead[:until] - known[0][:until], np.abs(sd[places[6]])
@@ -326,7 +326,7 @@ def pull_back_units(
     """Take slopes by log g and decisiveness back to coefficients, scales and coordinates."""
     by, at, spread, noise, share, decided = of_units[:6]
     of_ahead, of_sd, of_w, of_nu, of_logs = slopes
-    until, none = by.shape[1], np.zeros(at.shape[0] + 2)
+    until, none = by.shape[1], np.zeros(units.number(at))
     moved, copied = ahead[:until] - known[0][:until], places[6]
     of_moved, of_scales = units.pull_back(
         moved, np.abs(sd[copied]), by, at, spread, noise, share, of_logs
@@ -357,7 +357,7 @@ def pull_back(
     first, count, density = b.shape[0], w.shape[0], of_logp.item()
     ahead = np.zeros(first + count + others.shape[0])
     of_ahead, of_sd, of_w = np.zeros(ahead.shape[0]), np.zeros(sd.shape[0]), np.zeros(count)
-    slopes = (of_ahead, of_sd, of_w, np.zeros(nu.shape[0]), np.zeros(of_units[1].shape[0] + 2))
+    slopes = (of_ahead, of_sd, of_w, np.zeros(nu.shape[0]), np.zeros(units.number(of_units[1])))
     pull_back_effects(
         *(b, sd, w, others, nu, known, places, of_units, of_effects, density, ahead, slopes)
     )

@@ -11,8 +11,8 @@ M = I + S' Q S = L L' and mean M⁻¹ S' h. The coordinates are z standardised b
 
 which leaves no funnel as a scale goes to 0 or r to 1 or -1, and takes into account that the answers
 say the less about one effect the larger the scales of those that they cannot tell from it. The mode
-moves with coefficients of common terms, and so does h. All of this is in the unit of the cluster's
-model (`polbayes.fit.density.units`). The slopes of L are those of the Cholesky
+moves with coefficients of common terms, and so does h. All of this is in the unit of every effect
+(`polbayes.fit.density.units`). The slopes of L are those of the Cholesky
 decomposition (Murray 2016).
 
 If the n effects of a term sum to zero over clusters, all of them are sampled without the
@@ -32,8 +32,8 @@ import numpy as np
 from polbayes.fit.compilation import compiled
 
 # Columns of the table of clusters: start of its effects among those of all clusters, their number,
-# start of its matrices, and unit.
-FIRST, SIZE, MATRIX, UNIT = range(4)
+# and start of its matrices.
+FIRST, SIZE, MATRIX = range(3)
 # Columns of the table of terms that sum to zero.
 GROUP, SECOND, SCALE, _, COR = range(5)
 
@@ -137,7 +137,7 @@ def _grown(first: int, size: int, logs: np.ndarray, unit: np.ndarray) -> np.ndar
 def _value(
     first: int,
     total: np.ndarray,
-    own: int,
+    grown: np.ndarray,
     logs: np.ndarray,
     lead: np.ndarray,
     stretched: np.ndarray,
@@ -149,13 +149,12 @@ def _value(
     """Return h, the product of precision and value of a cluster's observation."""
     size = total.shape[0]
     expected, found, shared = np.empty(size), np.zeros(size), logs.shape[0] - 2
-    grown = math.exp(logs[own])
     for k in range(size):
         expected[k] = mode[first + k]
         if stretched[first + k] >= 0:
             expected[k] -= logs[stretched[first + k]] - logs[shared]
         for c in range(lead.shape[0]):
-            value = lead[c] * (grown if united[c] else 1.0)
+            value = lead[c] * (grown[k] if united[c] else 1.0)
             expected[k] += weight[first + k, c] * (value - mode_of_lead[c])
     for i in range(size):
         for j in range(size):
@@ -191,7 +190,7 @@ def expand(
 
     `x` ``[effect]`` are the coordinates; scales and correlations are in `values`
     (`polbayes.fit.density.prior_densities`); `lead` ``[lead]`` are the coefficients that the
-    effects follow, and `logs` log g; `table` is ``[cluster, 4]``; `scale` and `cor`
+    effects follow, and `logs` log g; `table` is ``[cluster, 3]``; `scale` and `cor`
     ``[effect]`` are positions in `values`, that of a correlation with the effect before (-1 for
     none), `unit` and `stretched` those in `logs` (`polbayes.fit.density.coordinates.Units`).
     `mode` ``[effect]``, `weight` ``[effect, lead]``, `mode_of_lead` ``[lead]`` (which has a unit
@@ -209,8 +208,10 @@ def expand(
         grown = _grown(first, size, logs, unit)
         diagonal, left = _triangle(first, size, values, scale, cor, grown)
         root = _root(_times(_matrix(precisions, at, size), diagonal, left), diagonal, left)
-        total, own = _matrix(totals, at, size), table[c, UNIT]
-        h = _value(*(first, total, own, logs, lead, stretched, mode, weight, mode_of_lead, united))
+        total = _matrix(totals, at, size)
+        h = _value(
+            *(first, total, grown, logs, lead, stretched, mode, weight, mode_of_lead, united)
+        )
         moved = x[first : first + size] + _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, moved)
         for k in range(size):
@@ -332,12 +333,14 @@ def pull_back(
             of_values[terms[k, COR]] += half * by_r
     for c in range(table.shape[0]):
         first, count, at = table[c, FIRST], table[c, SIZE], table[c, MATRIX]
-        total, own = _matrix(totals, at, count), table[c, UNIT]
+        total = _matrix(totals, at, count)
         grown = _grown(first, count, logs, unit)
         diagonal, left = _triangle(first, count, values, scale, cor, grown)
         product = _times(_matrix(precisions, at, count), diagonal, left)
         root = _root(product, diagonal, left)
-        h = _value(*(first, total, own, logs, lead, stretched, mode, weight, mode_of_lead, united))
+        h = _value(
+            *(first, total, grown, logs, lead, stretched, mode, weight, mode_of_lead, united)
+        )
         ahead = _forward(root, _pulled(diagonal, left, h))
         z = _backward(root, x[first : first + count] + ahead)
         given = of_raw[first : first + count] / grown
@@ -349,7 +352,7 @@ def pull_back(
                 of_root[i, j] = -z[i] * of_moved[j] - of_pulled[i] * ahead[j]
             of_root[i, i] -= 1.0 / root[i, i]
         of_matrix = _slopes_of_matrix(root, of_root)
-        of_grown, whole, of_expected = 0.0, math.exp(logs[own]), np.zeros(count)
+        of_expected = np.zeros(count)
         for k in range(count):
             of_x[first + k] += of_moved[k]
             of_diagonal = given[k] * z[k] + h[k] * of_pulled[k]
@@ -381,7 +384,6 @@ def pull_back(
             for b in range(lead.shape[0]):
                 slope = weight[first + i, b] * of_expected[i]
                 if united[b]:
-                    slope *= whole
-                    of_grown += slope * lead[b]
+                    slope *= grown[i]
+                    of_logs[unit[first + i]] += slope * lead[b]
                 of_lead[b] += slope
-        of_logs[own] += of_grown

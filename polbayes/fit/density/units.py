@@ -11,6 +11,13 @@ relative to its value at the mode, so that what the answers say of them does not
 t. Without this, each step of a k would change the volume of a hundred coordinates. What models
 share, such as scales and cutpoints, is multiplied by the weighted geometric mean of their g.
 
+Where views of single statements are sampled and answers are points of a scale, g has that meaning
+only for what differs between prompts. A model's leaning and agreement are known from its answers to
+many statements, which differ by its views as well, with a variance of 1; and of a view answers
+without noise show only on which side of a cutpoint it is. These effects are multiplied by
+
+    g' = 1 / sqrt(1 + pi² / (3 k²) + t²).
+
 The scales t and what k depends on have no unit themselves.
 """
 
@@ -36,6 +43,12 @@ def noise_of(log_decisiveness: float, spread: float) -> float:
 
 
 @compiled
+def number(at: np.ndarray) -> int:
+    """Return the number of units, for ``[model]`` numbers."""
+    return 2 * at.shape[0] + 2
+
+
+@compiled
 def _of_model(model: int, by: np.ndarray, values: np.ndarray, start: float) -> float:
     for k in range(by.shape[1]):
         start += by[model, k] * values[k]
@@ -52,7 +65,9 @@ def evaluate(
     noise: np.ndarray,
     share: np.ndarray,
 ) -> np.ndarray:
-    """Compute ``[unit]`` log g of every model, of what they share, and 0 for what has no unit.
+    """Compute ``[unit]`` log g, then log g' of every model, and log g of what they share.
+
+    The last one is 0, for what has no unit.
 
     `moved` are the distances of coefficients and effects of decisiveness from the mode, and
     `scales` those of what is integrated out. The ``[model]`` log decisiveness, `at` at the mode,
@@ -61,13 +76,20 @@ def evaluate(
     `share` the weight of a model in the common unit.
     """
     models = at.shape[0]
-    found = np.zeros(models + 2)
+    found = np.zeros(number(at))
     for model in range(models):
         own = _of_model(model, slopes, moved, at[model])
         here = noise_of(own, _of_model(model, spread, scales, 0.0))
         found[model] = 0.5 * math.log(noise[model] / here)
-        found[models] += share[model] * found[model]
+        found[models + model] = 0.5 * math.log(_with_views(noise[model]) / _with_views(here))
+        found[2 * models] += share[model] * found[model]
     return found
+
+
+@compiled
+def _with_views(noise: float) -> float:
+    """Return the variance of a model's answers to different statements."""
+    return 1.0 + _LOGISTIC * noise
 
 
 @compiled
@@ -87,7 +109,9 @@ def pull_back(
     for model in range(models):
         own = _of_model(model, slopes, moved, at[model])
         wide = _of_model(model, spread, scales, 0.0)
-        slope = (of_units[model] + share[model] * of_units[models]) / noise_of(own, wide)
+        here = noise_of(own, wide)
+        slope = (of_units[model] + share[model] * of_units[2 * models]) / here
+        slope += of_units[models + model] * _LOGISTIC / _with_views(here)
         for k in range(moved.shape[0]):
             of_moved[k] += slope * math.exp(-2.0 * own) * slopes[model, k]
         for k in range(scales.shape[0]):
