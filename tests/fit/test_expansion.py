@@ -22,11 +22,11 @@ PLACES = (
     *(np.zeros((6, 2)), np.array([1, 1, 0, 0, 0]), np.arange(5), np.array([5])),
     *(np.where(np.arange(6) < 2, 0, -1), SHARES, np.array([0]), np.array([-1, 0, -1, -1, 0])),
 )
-SHARED, NONE = 2, 3
+VIEWS, SHARED, NONE = 3, 4, 5  # the unit with views of the second model
 UNITS = (
     *(np.array([[0.0, 1.0, 0.7, -0.3], [0.0, 1.0, -0.3, 0.7]]), np.array([0.5, 2.0])),
     *(np.array([[0.9], [1.4]]), np.array([0.8, 0.7]), np.array([0.4, 0.6]), np.array(2)),
-    np.array([SHARED, NONE, NONE, NONE, NONE, 0, 1, SHARED]),
+    np.array([SHARED, NONE, NONE, NONE, NONE, 0, VIEWS, SHARED]),
     np.array([-1, -1, 0, -1, -1]),
 )
 TAKEN = np.array([1.0, -0.5, 0.7, 0.2, -1.3, 0.4, 0.8])
@@ -61,16 +61,16 @@ def test_effects_keep_their_place_in_the_unit_of_their_model():
         found.append(effects)
         grown.append(logs)
     one, two = (np.exp(logs) for logs in grown)
-    assert (two[:3] > one[:3]).all()
-    assert two[3] == one[3] == 1
+    assert (two[:NONE] > one[:NONE]).all()
+    assert two[NONE] == one[NONE] == 1
     np.testing.assert_allclose(found[0][3] * one[0], found[1][3] * two[0], rtol=1e-6)
-    np.testing.assert_allclose(found[0][4] * one[1], found[1][4] * two[1], rtol=1e-6)
-    width = [logs[0] - logs[2] for logs in grown]
+    np.testing.assert_allclose(found[0][4] * one[VIEWS], found[1][4] * two[VIEWS], rtol=1e-6)
+    width = [logs[0] - logs[SHARED] for logs in grown]
     np.testing.assert_allclose(found[1][2] - found[0][2], width[0] - width[1], rtol=1e-6)
 
 
 def test_the_unit_of_a_model_is_its_noise():
-    """The sum of logistic noise and of what is integrated out, by a simulation's variance."""
+    """By a simulation: logistic noise and what is integrated out, without views and with them."""
     rng = np.random.default_rng(1)
     kappa, first, then = np.array([0.5, 3.0, 30.0]), np.array([0.7, 0, 1]), np.array([1.1, 0, 0.4])
     at, before = np.log(kappa) - 0.8, []
@@ -81,9 +81,11 @@ def test_the_unit_of_a_model_is_its_noise():
     share = np.array([0.2, 0.3, 0.5])
     args = np.full((3, 1), 0.8), at, spread, np.array(before), share
     logs = units.evaluate(np.ones(1), np.array(scales), *args)
-    noise = []
-    for k, s in (*zip(np.exp(at), first, strict=True), *zip(kappa, then, strict=True)):
-        noise.append((rng.logistic(size=400_000) / k + s * rng.normal(size=400_000)).std())
-    np.testing.assert_allclose(logs[:3], np.log(noise[:3]) - np.log(noise[3:]), atol=0.01)
-    assert logs[3] == pytest.approx(share @ logs[:3])
-    assert logs[4] == 0
+    for views, found in ((0, logs[:3]), (1, logs[3:6])):
+        noise = []
+        for k, s in (*zip(np.exp(at), first, strict=True), *zip(kappa, then, strict=True)):
+            drawn = rng.logistic(size=400_000) / k + s * rng.normal(size=400_000)
+            noise.append((drawn + views * rng.normal(size=400_000)).std())
+        np.testing.assert_allclose(found, np.log(noise[:3]) - np.log(noise[3:]), atol=0.01)
+    assert logs[6] == pytest.approx(share @ logs[:3])
+    assert logs[7] == 0

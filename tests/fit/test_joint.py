@@ -11,7 +11,7 @@ VALUES, LEAD = np.array([0.9, 0.6, 1.3, 0.4]), np.array([0.2, -0.4])
 SCALE, COR = np.array([0, 1, 2, 0, 1, 2, 0, 1]), np.array([-1, 3, -1, -1, 3, -1, -1, 3])
 # Units: of two models, the common one, and none.
 LOGS = np.array([0.4, -0.3, 0.2, 0.0])
-TABLE = np.array([[0, 3, 0, 0], [3, 3, 9, 1], [6, 2, 18, 2]])
+TABLE = np.array([[0, 3, 0], [3, 3, 9], [6, 2, 18]])
 UNIT, STRETCHED = np.array([0, 0, 3, 1, 1, 3, 2, 2]), np.array([-1, -1, 0, -1, -1, 1, -1, -1])
 MODE_OF_LEAD, UNITED = np.array([0.1, -0.1]), np.array([True, False])
 GROUP = np.array([0, 1, -1, 0, 1, -1, 0, 1])
@@ -24,7 +24,7 @@ def observed(seed, strength=1.0):
     """Precisions of random observations, with the priors of VALUES at the mode."""
     rng = np.random.default_rng(seed)
     precisions, totals = [], []
-    for first, size, *_ in TABLE:
+    for first, size, _ in TABLE:
         root = rng.normal(size=(size, size)) * strength
         precisions.append(root @ root.T)
         totals.append(precisions[-1] + np.diag(VALUES[SCALE[first : first + size]] ** -2.0))
@@ -129,7 +129,7 @@ def test_the_mean_of_effects_that_sum_to_zero_in_a_cluster_has_a_coordinate_of_i
     unit = np.array([1, 1]), np.array([-1, -1])
     terms, none = np.array([[0, -1, 0, 0, 0]]), np.array([-1])
     rest = (*known_of, group, terms, held, none, np.empty(2), np.empty(1))
-    where = np.array([[0, 2, 0, 1]]), np.array([0, 0]), np.array([-1, -1]), *unit
+    where = np.array([[0, 2, 0]]), np.array([0, 0]), np.array([-1, -1]), *unit
 
     def density(x):
         return joint.expand(np.array(x), np.array([s]), nobody[0], np.zeros(2), *where, *rest)

@@ -441,6 +441,43 @@ def test_leaning_stays_in_units_of_noise_as_a_model_decisiveness_moves(bound, co
     np.testing.assert_allclose(apart[1] - apart[0], wanted, rtol=0.1)
 
 
+@pytest.mark.parametrize(("kappa", "change"), [(1.0, 8.0), (20.0, 8.0)])
+def test_views_stay_in_units_of_views_and_noise_as_decisiveness_moves(bound, coded, kappa, change):
+    """What a decided model thinks hardly moves; effects of its prompts are in units of noise.
+
+    Each prompt is asked forty times, so that what differs between prompts is known well.
+    """
+    rng = np.random.default_rng(3)
+    view = rng.normal(0, 1, (3, 20)) + np.array([[1.0], [-1.0], [0.5]])
+    view = view * np.array([-1 if item[2] == "left" else 1 for item in ITEMS])
+    prefix = rng.normal(0, 1, (3, 1, 1, 4)) / kappa
+    latent = view[:, :, None, None] + prefix + rng.normal(0, 1, (3, 20, 1, 4)) / kappa
+    latent = latent[..., None] + rng.logistic(size=(3, 20, 1, 4, 40)) / kappa
+    stance = (np.sign(latent) * (abs(latent) > 0.3)).astype(int)
+    data = coded(stance, items=ITEMS, models=("a", "b", "c"), prefixes=list("pqrs"), runs=40)
+    parts = {**PARTS, "wording": PROMPT}
+    parts["acquiescence"] = "~ 1 + (1 | model) + (1 | gr(model:prefix, by = model))"
+    density = Density(build(*bound(parts, data)))
+    layout = density.built.layout.sampled
+    blocks = {(b.part, b.size): b for b in layout.blocks if b.group}
+    x = density.start(1)
+    at = density._scalars.sampled + 1  # effects of decisiveness come first
+    one, two = (density.values(place) for place in (x, x + change * (np.arange(len(x)) == at)))
+    apart = blocks["decisiveness", 3].start + 1
+    log = [found["b"][2] + found["effects"][apart] for found in (one, two)]
+    assert log[1] - log[0] > 0.1
+    scale = [layout.scales[k][:1] for k in layout.copies].index(("wording",)) + 1
+    tau = one["sd"][layout.copies[scale]]
+    noise = [np.sqrt(np.pi**2 / 3 * np.exp(-2 * k) + tau**2) for k in log]
+    wide = [np.sqrt(1 + v**2) for v in noise]
+    for (part, size), unit in ((("quirk", 60), wide), (("acquiescence", 12), noise)):
+        block = blocks[part, size]
+        own = block.start + np.flatnonzero(block.group.levels["model"] == "b")
+        before, after = one["effects"][own], two["effects"][own]
+        slope = (before @ after) / (before @ before)
+        assert slope == pytest.approx(unit[1] / unit[0], abs=0.1 * abs(1 - unit[1] / unit[0]) + 0.02)
+
+
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):
     """The log-posterior less that of normal quirks is known from the quirks alone."""
     rng = np.random.default_rng(2)
