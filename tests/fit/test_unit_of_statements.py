@@ -475,7 +475,9 @@ def test_views_stay_in_units_of_views_and_noise_as_decisiveness_moves(bound, cod
         own = block.start + np.flatnonzero(block.group.levels["model"] == "b")
         before, after = one["effects"][own], two["effects"][own]
         slope = (before @ after) / (before @ before)
-        assert slope == pytest.approx(unit[1] / unit[0], abs=0.1 * abs(1 - unit[1] / unit[0]) + 0.02)
+        assert slope == pytest.approx(
+            unit[1] / unit[0], abs=0.1 * abs(1 - unit[1] / unit[0]) + 0.02
+        )
 
 
 def test_heavy_tails_are_a_t_distribution_of_the_quirks(bound, coded):

@@ -5,10 +5,12 @@ import pandas as pd
 from polbayes.report import show
 from polbayes.report.blocks import Beside, Block, Column, Paragraph, Picture, Section, folded_grid
 from polbayes.report.figures.forests import DECISIVENESS, plot_decisiveness
+from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
 _TITLE = "How decided the {who.many} are"
+_OWN = "decisiveness"
 _READING = (
     "Decisiveness says how sharply {who.a}'s answers follow what it thinks, and nothing about "
     "where it stands: {who.a} can be firmly in the middle, or waver far out. It multiplies the "
@@ -27,7 +29,7 @@ def decisiveness(results: Results) -> Section | None:
     table = results.table("decisiveness")
     if table is None:
         return None
-    who = results.who
+    who, one = results.who, _common(table)
     pictures = tuple(
         Picture(
             name=measure,
@@ -39,8 +41,13 @@ def decisiveness(results: Results) -> Section | None:
         )
         for measure, title in DECISIVENESS.items()
         if table.loc[table["measure"] == measure, "estimate"].notna().any()
+        and (one is None or measure != _OWN)
     )
     blocks: list[Block] = [Beside(pictures)] if pictures else []
+    if one is not None:
+        text = f"This analysis gives all {who.many} one decisiveness: {number(one['estimate'])} "
+        within = interval(one["lower"], one["upper"])
+        blocks.append(Paragraph(f"{text}{within} ({results.level:.0%} interval)."))
     blocks.append(
         folded_grid(
             "Decisiveness and repetition, as a table",
@@ -65,6 +72,17 @@ def decisiveness(results: Results) -> Section | None:
         )
     reading = tuple(text.format(who=who) for text in _READING)
     return Section("decisiveness", _TITLE.format(who=who), reading, tuple(blocks))
+
+
+def _common(table: pd.DataFrame) -> pd.Series | None:
+    """Return the decisiveness that all models share, if they do."""
+    rows = table[table["measure"] == _OWN]
+    alike = rows[["estimate", "lower", "upper"]].drop_duplicates()
+    return (
+        alike.iloc[0]
+        if len(rows) > 1 and len(alike) == 1 and alike.notna().all(axis=None)
+        else None
+    )
 
 
 def _copies(table: pd.DataFrame) -> list[str]:
