@@ -284,12 +284,12 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
         unit = np.full(block.size, shared)
         if by_model:
             unit = np.repeat(group.levels["model"].map(number).to_numpy(), width)
+            if block.part == "threshold":
+                stretched[here] = unit
             if viewed and cells.counts.size and not _by_prompt(layout, cells, block):
-                unit += models
+                unit = models + unit
         elif viewed and "item" in group.levels:
             unit[:] = plain
-        if block.part == "threshold" and by_model:
-            stretched[here] = unit
         if block.part in IN_UNITS:
             effects[here] = unit
             for scale in range(block.scales[0], sum(block.scales)):
