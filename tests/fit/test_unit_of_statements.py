@@ -6,6 +6,7 @@ from scipy import special, stats
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
+from polbayes.fit.density.coordinates import units_of
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.kernel import evaluate, sharpness, shifted
 from polbayes.fit.density.layout import Gathering
@@ -439,6 +440,45 @@ def test_leaning_stays_in_units_of_noise_as_a_model_decisiveness_moves(bound, co
     wanted = leaning[0][1] * (noise[1] / noise[0] - 1)
     assert abs(wanted).min() > 0.1
     np.testing.assert_allclose(apart[1] - apart[0], wanted, rtol=0.1)
+
+
+@pytest.mark.parametrize("viewed", [True, False])
+@pytest.mark.parametrize("points", [True, False])
+def test_what_differs_between_prompts_is_in_units_of_noise(bound, coded, viewed, points):
+    """What does not is, too, where views are integrated out or the answers are numbers."""
+    rng, names = np.random.default_rng(5), {"models": ["a", "b"], "prefixes": ["p", "q"], "runs": 2}
+    size = (2, 20, 1, 2, 2)
+    prompts = "~ 1 + (1 | model) + (1 | gr(model:prefix, by = model))"
+    parts = {**PARTS, "acquiescence": prompts, "threshold": "~ (1 | model)"}
+    if points:
+        data = coded(rng.integers(-1, 2, size), items=ITEMS, **names)
+        spec, cells, terms = bound(parts | ({"wording": PROMPT} if viewed else {}), data)
+    else:
+        parts = {**parts, "threshold": None, "sigma": "~ 1", "wording": PROMPT if viewed else None}
+        data = coded(items=ITEMS, r_plus=special.expit(rng.normal(size=size)), **names)
+        spec, cells, terms = bound(parts, data, family="logit_normal", response="r_plus")
+    built = build(spec, cells, terms)
+    layout = built.layout.sampled
+    units = units_of(layout, built.start, cells)
+    views = any(b.part == "quirk" for b in layout.blocks)
+    noise, with_views, shared, none = [0, 1], [2, 3], [4], [5]
+    for block in (b for b in layout.blocks if b.group):
+        found = sorted(set(units.effects[block.start : block.stop].tolist()))
+        wide = sorted(set(units.stretched[block.start : block.stop].tolist()))
+        factors = block.group.term.factors
+        if block.part in ("decisiveness", "threshold", "sigma"):
+            assert found == none
+        elif "prefix" in factors:
+            assert found == noise
+        elif "model" in factors:
+            assert found == (with_views if views and points else noise)
+        else:
+            assert found == (none if views else shared)
+        assert wide == (noise if block.part == "threshold" else [-1])
+    of_scales = units.numbers[len(layout.coefficients) :][: len(layout.scales)]
+    scale = {s[:3]: number for s, number in zip(layout.scales, of_scales, strict=True)}
+    for name in ("a", "b"):
+        assert scale["acquiescence", "model:prefix", name] == noise[name == "b"]
 
 
 @pytest.mark.parametrize(("kappa", "change"), [(1.0, 8.0), (20.0, 8.0)])
