@@ -169,15 +169,12 @@ def measurement_design(parts: Mapping[str, BoundPart], cells: Cells) -> Study:
         weights = weigh(cells, weights)
         score = _Score(weights)
     wordings = frame.groupby("item", observed=True)["variant"].nunique()
-    items = frame[["dimension", "item"]].drop_duplicates()
+    items = frame.groupby("dimension", observed=True)["item"].agg(set)
     return Study(
         models=weights.models,
         dimensions=weights.dimensions,
         items={
-            d: tuple(
-                i for i in cells.order["item"] if i in set(items["item"][items["dimension"] == d])
-            )
-            for d in weights.dimensions
+            d: tuple(i for i in cells.order["item"] if i in items[d]) for d in weights.dimensions
         },
         terms=tuple(
             _term(block, group, weights, cells, score)

@@ -159,10 +159,11 @@ def other_studies(built: Built, drawn: xr.Dataset, *, seed: int, most: int) -> S
         )
         prompts, table = prompts.iloc[kept].reset_index(drop=True), table[kept]
     scores = answering.scores(designs)
-    models = tuple(m for m in built.cells.order["model"] if m in set(asked.places["model"]))
-    dimensions = tuple(
-        d for d in built.cells.order["dimension"] if d in set(asked.places["dimension"])
-    )
+    labels = []
+    for name in ("model", "dimension"):
+        wanted = set(asked.places[name])
+        labels.append(tuple(label for label in built.cells.order[name] if label in wanted))
+    models, dimensions = labels
     at = (
         asked.places["model"].map(models.index).to_numpy(),
         asked.places["dimension"].map(dimensions.index).to_numpy(),
