@@ -96,8 +96,9 @@ def test_importance_resampling_corrects_the_mode():
     start = at_mode(Skewed(), np.zeros(3))
     np.testing.assert_allclose(start.mean, np.log(Skewed.shapes), atol=1e-6)
     np.testing.assert_allclose(start.spread, Skewed.shapes**-0.5, rtol=1e-3)
-    found, k = resampled(Skewed(), start, 20_000, np.random.default_rng(1))
+    found, k, effective = resampled(Skewed(), start, 5_000, np.random.default_rng(1))
     assert k < 0.7
+    assert 1_000 < effective < 100_000
     assert (abs(found.mean(axis=0) - MEANS) < [0.12, 0.03, 0.03]).all()
 
 
@@ -159,6 +160,34 @@ def test_quantities_that_have_not_settled_are_named():
     said = diagnose(posterior, stats).sentences[2]
     assert "Positions have settled" in said
     assert said.endswith("These have not, and will not do: prefix_scale.")
+
+
+@pytest.mark.parametrize(
+    ("k", "effective", "says"),
+    [
+        (0.8, 500.0, "k = 0.80. Above 0.70 it will not do, and the draws are from 4 short chains"),
+        (0.5, 60.0, "k = 0.50. They leave 60 effective draws; with fewer than 100 it will not do"),
+    ],
+)
+def test_why_an_approximation_will_not_do(k, effective, says):
+    draws = np.random.default_rng(8).normal(size=(4, 100))
+    dims = ("chain", "draw")
+    about = {"pareto_k": k, "pareto_limit": 0.7, "effective": effective, "transitions": 200}
+    stats = xr.Dataset({"diverging": (dims, draws > 9), **about})
+    assert says in diagnose(xr.Dataset({"lean": (dims, draws)}), stats).sentences[1]
+
+
+class Narrow(Skewed):
+    """A normal approximation of two hundred slightly skewed coordinates is wrong in all of them."""
+
+    shapes = np.full(200, 6.0)
+
+
+def test_many_slight_errors_leave_few_effective_draws():
+    start = at_mode(Narrow(), np.zeros(200))
+    _, k, effective = resampled(Narrow(), start, 400, np.random.default_rng(1))
+    assert effective < 100
+    assert k < np.inf
 
 
 def test_the_same_seed_gives_the_same_draws(ordinal, first_answer):

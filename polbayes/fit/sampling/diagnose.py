@@ -14,6 +14,8 @@ PARETO_K_GOOD = 0.7
 
 # Of the few draws of a first answer: with 40 a mean is known to a sixth of a standard deviation.
 R_HAT_PREVIEW, ESS_PREVIEW = 1.1, 40.0
+# Of importance draws, whose number is itself uncertain.
+ESS_LAPLACE = 100.0
 
 # The quantities that conclusions are about, which single wordings and cells are not.
 MODEL_LEVEL = (
@@ -156,11 +158,16 @@ def _first_answer(table: pd.DataFrame, stats: xr.Dataset) -> tuple[str, ...]:
     transitions = int(stats["transitions"])
     label = "This is a preview: a fast first answer. Use sampler=nutpie for numbers to quote."
     judged = f"The importance ratios of a Laplace approximation have a tail of shape k = {k:.2f}"
+    effective = float(stats.get("effective", math.inf))  # missing in fits of earlier versions
     if transitions == 0:
         corrected = f"{judged}, where at most {limit:.2f} is wanted: resampling by these ratios "
         return label, corrected + "corrected it, and it will do."
+    wrong = f"Above {limit:.2f} it will not do"
+    if k <= limit:
+        wrong = f"They leave {effective:.0f} effective draws; with fewer than {ESS_LAPLACE:.0f} "
+        wrong += "it will not do"
     short = f"{stats.sizes['chain']} short chains of NUTS, {transitions} transitions each"
-    instead = f"{judged}. Above {limit:.2f} it will not do, and the draws are from {short}."
+    instead = f"{judged}. {wrong}, and the draws are from {short}."
     kind = table["quantity"].str.split("[").str[0]
     beyond = (table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)
     main = table[kind.isin(POSITIONS)]

@@ -5,10 +5,10 @@ deviates standardised by what the answers say about them. Nested approximations 
 Chopin 2009) integrate the effects out by the determinant of their curvature for every value of the
 scales; in these coordinates it is the part of the density by which they are standardised, and
 the mode of all coordinates is that of the scales with the effects integrated out. That holds as
-far as the curvature of the likelihood does not itself change with other coordinates. It does with
-decisiveness: the sharper a model's answers, the less room they leave for what it thinks of a
-statement, a volume that the mode knows nothing of. Few answers by indecisive models put the mode
-several standard deviations below the posterior, and draws around it are too narrow.
+far as the curvature of the likelihood does not itself change with other coordinates. It changes
+with decisiveness, which the units of the coordinates (`polbayes.fit.density.units`) take into
+account where answers are numbers. Where they are points of a scale, the curvature at the mode is
+not that of the posterior, and the importance ratios show it.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
-from polbayes.fit.sampling.diagnose import pareto_limit
+from polbayes.fit.sampling.diagnose import ESS_LAPLACE, pareto_limit
 from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode
 from polbayes.fit.sampling.importance import pareto_smoothed
 from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
@@ -29,8 +29,9 @@ QUICK = SamplerConfig(backend="laplace", chains=4, tune=100, draws=100, target_a
 # Longest trajectory of the short run, in doublings.
 _DEPTH = 7
 
-# Draws of the approximation for each one that importance resampling keeps.
-_MORE = 2
+# Draws of the approximation for each one that importance resampling keeps: k is hardly known from
+# fewer.
+_MORE = 20
 
 # So many are enough to see that the tail of the ratios is far too heavy.
 _FIRST, _HOPELESS = 200, 1.0
@@ -43,16 +44,17 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     """Approximate the posterior, and see whether the approximation will do.
 
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
-    is light (Pareto k at most `pareto_limit`). Otherwise ``chains`` chains of NUTS make ``tune``
-    and ``draws`` transitions from near the mode of the effects.
+    is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
+    ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
+    effects.
 
     Returns
     -------
     posterior : xarray.Dataset
         As `polbayes.fit.sampling.sample.sample` returns it.
     sample_stats : xarray.Dataset
-        ``diverging``; ``pareto_k`` of the approximation, and its ``pareto_limit``; and
-        ``transitions`` of a chain, 0 for resampled draws.
+        ``diverging``; ``pareto_k`` of the approximation, its ``pareto_limit`` and the number of
+        ``effective`` draws; and ``transitions`` of a chain, 0 for resampled draws.
 
     Raises
     ------
@@ -68,21 +70,22 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     limit = pareto_limit(_MORE * config.chains * config.draws)
     around = at_mode(density, density.start(seed))
     rng = np.random.default_rng(seed)
-    points, k = resampled(density, around, config.chains * config.draws, rng)
-    if k <= limit:
+    points, k, effective = resampled(density, around, config.chains * config.draws, rng)
+    if k <= limit and effective >= ESS_LAPLACE:
         drawn = _named(density, points, shape)
         diverging = xr.DataArray(np.zeros(shape, dtype=bool), dims=("chain", "draw"))
         transitions = 0
     else:
         drawn, stats = draw_with_nutpie(compiled_for_nutpie(density), config, seed, depth=_DEPTH)
         diverging, transitions = stats["diverging"], config.tune + config.draws
-    about = {"pareto_k": k, "pareto_limit": limit, "transitions": transitions}
+    about = {"pareto_k": k, "pareto_limit": limit, "effective": effective}
+    about["transitions"] = transitions
     return drawn, xr.Dataset({"diverging": diverging, **about})
 
 
 def resampled(
     density: LogDensity, around: Gaussian, draws: int, rng: np.random.Generator
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, float, float]:
     """Resample draws of an approximation by Pareto-smoothed importance ratios.
 
     Returns
@@ -92,20 +95,23 @@ def resampled(
         resampled.
     k : float
         The tail shape of the ratios; 0 if they are equal.
+    effective : float
+        The number of independent draws of the posterior that know a mean as well.
     """
     points, ratios = _ratios(density, around, _FIRST, rng)
     if np.ptp(ratios) > _ROUNDING:
         k = pareto_smoothed(ratios[None])[1]
         if k[0] > _HOPELESS:
-            return points, float(k[0])
+            return points, float(k[0]), 0.0
     points, ratios = _ratios(density, around, _MORE * draws, rng)
     if np.ptp(ratios) < _ROUNDING:
-        return points[:draws], 0.0
-    weights, k = pareto_smoothed(ratios[None])
-    total = np.cumsum(np.exp(weights[0]))
+        return points[:draws], 0.0, float(draws)
+    logs, k = pareto_smoothed(ratios[None])
+    weights = np.exp(logs[0])
+    total, effective = np.cumsum(weights), weights.sum() ** 2 / (weights**2).sum()
     places = (np.arange(draws) + rng.uniform()) / draws * total[-1]
     chosen = np.minimum(np.searchsorted(total, places), len(points) - 1)
-    return points[rng.permutation(chosen)], float(k[0])
+    return points[rng.permutation(chosen)], float(k[0]), float(effective)
 
 
 def _ratios(
