@@ -7,7 +7,7 @@ and hence that of the score of a study that asks some of the prompts, or new one
 are drawn from the distributions of such effects.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,11 +159,9 @@ def other_studies(built: Built, drawn: xr.Dataset, *, seed: int, most: int) -> S
         )
         prompts, table = prompts.iloc[kept].reset_index(drop=True), table[kept]
     scores = answering.scores(designs)
-    labels = []
-    for name in ("model", "dimension"):
-        wanted = set(asked.places[name])
-        labels.append(tuple(label for label in built.cells.order[name] if label in wanted))
-    models, dimensions = labels
+    models, dimensions = (
+        _in_order(built.cells.order[name], asked.places[name]) for name in ("model", "dimension")
+    )
     at = (
         asked.places["model"].map(models.index).to_numpy(),
         asked.places["dimension"].map(dimensions.index).to_numpy(),
@@ -174,6 +172,12 @@ def other_studies(built: Built, drawn: xr.Dataset, *, seed: int, most: int) -> S
         full[name][:, at[0], at[1]] = values
     shifts = answering.expected(table, slice(None))
     return Studies(models, dimensions, full, prompts, shifts)
+
+
+def _in_order(labels: Iterable[str], present: Iterable[str]) -> tuple[str, ...]:
+    """Return the labels that are present, in their order."""
+    wanted = set(present)
+    return tuple(label for label in labels if label in wanted)
 
 
 def _of_some_prompts(frame: pd.DataFrame, answers: np.ndarray, seed: int) -> np.ndarray:
