@@ -108,7 +108,7 @@ def resampled(
         return points[:draws], 0.0, float(draws)
     logs, k = pareto_smoothed(ratios[None])
     weights = np.exp(logs[0])
-    total, effective = np.cumsum(weights), weights.sum() ** 2 / (weights**2).sum()
+    total, effective = np.cumsum(weights), 1 / (weights**2).sum()  # they add up to 1
     places = (np.arange(draws) + rng.uniform()) / draws * total[-1]
     chosen = np.minimum(np.searchsorted(total, places), len(points) - 1)
     return points[rng.permutation(chosen)], float(k[0]), float(effective)
