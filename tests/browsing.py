@@ -11,7 +11,38 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+_LONG = (pytest.mark.slow, pytest.mark.long)
+# axe-core takes half a minute a page: two of the six go with every change, all before a release.
+in_sizes_and_themes = pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        pytest.param(1280, False, id="light-1280"),
+        pytest.param(390, True, id="dark-390"),
+        *(
+            pytest.param(width, dark, id=f"{theme}-{width}", marks=_LONG)
+            for width, dark, theme in (
+                (768, False, "light"),
+                (390, False, "light"),
+                (1280, True, "dark"),
+                (768, True, "dark"),
+            )
+        ),
+    ],
+)
 _GRAVE = ("serious", "critical")
+# The contrast of thousands of cells takes a minute. Rows that are marked up alike look alike, so
+# that five of each kind in a table will do.
+_FEWER_ALIKE = """
+for (const body of document.querySelectorAll('tbody')) {
+  const seen = new Map();
+  for (const row of body.rows) {
+    const tags = [row, ...row.querySelectorAll('*')];
+    const kind = tags.map((tag) => tag.tagName + tag.className + tag.style.cssText).join();
+    seen.set(kind, (seen.get(kind) ?? 0) + 1);
+    if (seen.get(kind) > 5) row.remove();
+  }
+}
+"""
 
 
 @contextmanager
@@ -65,6 +96,7 @@ class Visit:
     def grave(self) -> list[tuple[str, str]]:
         """Return what axe-core finds that is serious or critical, with the first place of each."""
         axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+        self.page.evaluate(_FEWER_ALIKE)
         self.page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
         found = self.page.evaluate(
             "axe.run({ resultTypes: ['violations'] }).then((r) => r.violations)"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from browsing import Visit, check_quiet, needs_chromium, opened_browser
+from browsing import Visit, check_quiet, in_sizes_and_themes, needs_chromium, opened_browser
 
 from polbayes.cli import _main
 
@@ -104,8 +104,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-@pytest.mark.parametrize("width", [1280, 768, 390])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@in_sizes_and_themes
 def test_it_is_quiet_fits_and_has_no_grave_fault(
     browser: Any, page: Path, width: int, dark: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Visit, needs_chromium, opened_browser, sync_api
+from browsing import Visit, in_sizes_and_themes, needs_chromium, opened_browser, sync_api
 
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.data.spreadsheets import defused, defused_value
@@ -65,17 +65,7 @@ def test_the_page_is_quiet_and_fits(browser: Any, report: Path, width: int, dark
     visit.context.close()
 
 
-@pytest.mark.parametrize(
-    ("width", "dark"),
-    [
-        (1280, False),
-        (390, True),
-        *(
-            pytest.param(width, dark, marks=pytest.mark.slow)
-            for width, dark in ((1280, True), (768, False), (768, True), (390, False))
-        ),
-    ],
-)
+@in_sizes_and_themes
 def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, dark: bool) -> None:
     visit = Visit(browser, report, width=width, dark=dark)
     visit.draw_all()

@@ -94,12 +94,10 @@ def answered(world, **more):
 @pytest.mark.parametrize(("reply", "reason"), ENDLESS.values(), ids=ENDLESS)
 def test_a_reply_without_end_costs_one_answer_and_not_the_run(loopback, reply, reason):
     world = loopback(pieces=lambda prompt: reply() if prompt == ODD else None)
-    begun = time.monotonic()
-    found = answered(world)
+    # What is too long or unreadable must be told however slow the machine is.
+    found = answered(world, timeout=1.5 if "in time" in reason else 60)
     assert reason in found["i2"].error
     assert [found[item].error for item in ("i1", "i3")] == ["", ""]
-    # Asked, and asked again at the end, for a second and a half each.
-    assert time.monotonic() - begun < 10
     assert sum(b["messages"][-1]["content"] == ODD for b in world.bodies) == 2
     assert found["i2"].usage.uncounted == 1
 

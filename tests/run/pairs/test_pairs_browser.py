@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from asking import SMALL
-from browsing import Visit, check_quiet, needs_chromium, opened_browser
+from browsing import Visit, check_quiet, in_sizes_and_themes, needs_chromium, opened_browser
 from prior_draws import draw_from_prior
 
 from polbayes.cli import _main
@@ -40,8 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out" / "report" / "index.html"
 
 
-@pytest.mark.parametrize("width", [1280, 768, 390])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@in_sizes_and_themes
 def test_it_is_quiet_fits_and_has_no_grave_fault(
     browser: Any, page: Path, width: int, dark: bool
 ) -> None:
