@@ -63,7 +63,8 @@ def ranks(own: pd.Series, other: pd.Series) -> str:
     said = []
     for dimension in ("economic", "cultural"):
         here = own.xs(dimension, level="dimension")
-        rank = spearmanr(here, other.xs(dimension, level="dimension").reindex(here.index))
+        there = other.xs(dimension, level="dimension").reindex(here.index)
+        rank = spearmanr(here, there, nan_policy="omit")
         said.append(f"{dimension} {rank.statistic:+.2f}")
     return ", ".join(said)
 
@@ -92,7 +93,7 @@ def describe(folder: Path, enough: float) -> None:
     kappa = estimates(folder, "decisiveness").query("measure == 'decisiveness'")
     kappa = kappa.set_index("model")["estimate"]
     for label, values in (("|θ|", size), ("decisiveness", kappa)):
-        rank = spearmanr(values, often.reindex(values.index))
+        rank = spearmanr(values, often.reindex(values.index), nan_policy="omit")
         print(f"  {label} with the share of the most frequent answer: {rank.statistic:+.2f}")
 
 

@@ -88,7 +88,7 @@ def test_print_has_the_still_figures(visit: Visit) -> None:
 @pytest.fixture(scope="module")
 def long_report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of many models and statements."""
-    results = make_results([f"model {n}" for n in range(24)], items=40, prefixes=2)
+    results = make_results([f"model {n}" for n in range(22)], items=40, prefixes=2)
     return write_report(results, tmp_path_factory.mktemp("long") / "report")
 
 

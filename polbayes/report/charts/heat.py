@@ -77,7 +77,9 @@ def _cells(x: str, y: str, scale: Spec, shown: list[Spec], columns: int) -> list
     across = {"field": x, "type": "nominal", "title": None, "sort": {"field": "column"}}
     down = {"field": y, "type": "nominal", "title": None, "sort": {"field": "row"}}
     axis = {"domain": False, "ticks": False}
-    place = {"x": {**across, "axis": {**axis, "labelAngle": -40}}, "y": {**down, "axis": axis}}
+    # The lower end of a chart that is taller than the screen is out of sight.
+    above = {**axis, "orient": "top", "labelAngle": -40}
+    place = {"x": {**across, "axis": above}, "y": {**down, "axis": axis}}
     colour = {"field": "e", "type": "quantitative", "title": None, "scale": scale}
     legend = {"orient": "top", "gradientLength": 200, "format": ".2~f"}
     cell = {

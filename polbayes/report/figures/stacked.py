@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _POINTS = 72.0
 _GAP = 6.0
+# The text of an SVG is as wide as its glyphs, and those of a PNG are a little narrower.
+_MARGIN = 3.0
 # Largest height in widths: with more, a section would take more than a screen.
 _TALLEST = 1.75
 
@@ -40,7 +42,8 @@ def panels_abreast(figure: "Figure") -> list["Bbox"]:
         return []
     abreast = any(a.y0 < b.y1 and b.y0 < a.y1 for a, b in pairs)
     height = sum(box.height + _GAP for box in found)
-    return found if abreast and height <= _TALLEST * max(box.width for box in found) else []
+    fits = height <= _TALLEST * max(box.width for box in found)
+    return [box.padded(_MARGIN, 0) for box in found] if abreast and fits else []
 
 
 def _labelled(axes: "Axes") -> bool:

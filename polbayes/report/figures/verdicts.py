@@ -29,6 +29,9 @@ def plot_verdicts(
     panels = [_panel(name, by_dimension[name], poles.on(name), hollow) for name in dimensions]
     rope = max(row[2].rope for row in found)
     figure = plot_forest(panels, centre=0.0, dress=partial(_dress, rope=rope))
+    # A verdict would stand close to the next panel's names.
+    if engine := figure.get_layout_engine():
+        engine.set(wspace=0.08)
     for axes, name in zip(figure.axes, dimensions, strict=True):
         _write_verdicts(axes, [row[2] for row in by_dimension[name]], poles.on(name))
     return figure
