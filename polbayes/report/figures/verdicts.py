@@ -6,6 +6,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from polbayes.fit.posterior.verdicts import Verdict, at_centre
 from polbayes.instrument.poles import POLITICAL, Poles
@@ -30,7 +31,7 @@ def plot_verdicts(
     rope = max(row[2].rope for row in found)
     figure = plot_forest(panels, centre=0.0, dress=partial(_dress, rope=rope))
     # A verdict would stand close to the next panel's names.
-    if engine := figure.get_layout_engine():
+    if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         engine.set(wspace=0.08)
     for axes, name in zip(figure.axes, dimensions, strict=True):
         _write_verdicts(axes, [row[2] for row in by_dimension[name]], poles.on(name))
