@@ -22,6 +22,7 @@ def plot_d_study(designs: pd.DataFrame, *, title: str, who: str = "model") -> Fi
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
         _finish(axes)
+        style.legend_above(figure, 3)
     return figure
 
 
@@ -55,7 +56,6 @@ def _finish(axes: Axes) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     style.faint_grid(axes)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=8.5)
 
 
 def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
@@ -85,4 +85,5 @@ def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
         axes.set_xlabel("scenarios")
         axes.set_ylabel("two models in the right order")
         _finish(axes)
+        style.legend_above(figure, 3)
     return figure

@@ -56,5 +56,5 @@ def plot_plan(found: pd.DataFrame, wanted: PlanConfig) -> Figure:
             axes.set_ylabel(_LABELS[name])
             axes.set_ylim(bottom=None if upwards else 0, top=1 if upwards else None)
             style.faint_grid(axes)
-            axes.legend(frameon=False, fontsize=8.5)
+        style.legend_above(figure, 3)
     return figure
