@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
 # Tests run in a process for each core; more threads would wait for each other.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# Tests of a file share what is slow to make: a finished run, a report.
 ONE_FILE_EACH = ("-n", "2", "--dist", "loadfile")
 # In the order in which they are read; the gallery shows the first one's run.
 NOTEBOOKS = ("first_run", "own_models", "collected_elsewhere", "gallery")
@@ -27,7 +28,7 @@ NOTEBOOKS = ("first_run", "own_models", "collected_elsewhere", "gallery")
 def tests(session: nox.Session) -> None:
     """Run the quick tests."""
     session.install(*CONSTRAINTS, "-e", ".[test]")
-    session.run("pytest", *(session.posargs or ["-n", "2"]), env=ONE_THREAD)
+    session.run("pytest", *(session.posargs or ONE_FILE_EACH), env=ONE_THREAD)
 
 
 @nox.session(python=["3.12", "3.13", "3.14"])
@@ -35,7 +36,7 @@ def tests_new(session: nox.Session) -> None:
     """Run the quick tests with PyMC 6 and ArviZ 1, without PyTorch: what needs it is skipped."""
     session.install(*CONSTRAINTS, *_without_torch())
     session.install(*CONSTRAINTS, "--no-deps", "transformers", "-e", ".")
-    session.run("pytest", *(session.posargs or ["-n", "2"]), env=ONE_THREAD)
+    session.run("pytest", *(session.posargs or ONE_FILE_EACH), env=ONE_THREAD)
 
 
 def _without_torch() -> list[str]:
