@@ -13,6 +13,7 @@ from loopback import loopback  # noqa: F401
 from small_tokenizers import save_wordpieces
 
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.report.drawn import PROCESSES
 from polbayes.tasks.validation.coded import Coded, coded_from
 from polbayes.tasks.validation.labelled import Labelled, merged_classes
 
@@ -39,7 +40,11 @@ def shared_data() -> Path:
 
 
 def pytest_configure() -> None:
-    """Have Ctrl-C interrupt, also where a shell in the background says not to."""
+    """Have Ctrl-C interrupt, also where a shell in the background says not to.
+
+    Reports draw their figures in one process: tests run beside each other as it is.
+    """
+    os.environ.setdefault(PROCESSES, "1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -17,10 +17,22 @@ def polbayes(*overrides: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+@pytest.fixture(
+    scope="module",
+    params=[
+        # A sixth of the steps.
+        pytest.param(["sampler.chains=2", "sampler.tune=300", "sampler.draws=200"], id="short"),
+        pytest.param([], id="whole", marks=pytest.mark.long),
+    ],
+)
+def command(request) -> list[str]:
+    return ["+experiment=wvs_prefixes", "seed=2017", *request.param]
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(command, tmp_path_factory) -> Path:
     cwd = tmp_path_factory.mktemp("main_job")
-    done = polbayes("+experiment=wvs_prefixes", "seed=2017", cwd=cwd)
+    done = polbayes(*command, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return cwd / "outputs" / "wvs_prefixes"
 
@@ -29,14 +41,16 @@ def table(folder: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(folder / "estimates" / f"{name}.csv")
 
 
-def test_the_sampler_converged_for_every_model_level_quantity(folder):
-    record = json.loads((folder / "manifest.json").read_text())["stages"]["fit"]
-    assert record["verdict"] == "good", record["sentences"]
+def test_the_sampler_converged_for_every_model_level_quantity(command, folder):
+    whole = not any(key.startswith("sampler.") for key in command)
     diagnostics = table(folder, "diagnostics")
     names = diagnostics["quantity"].str.split("[").str[0]
     model_level = diagnostics[~names.isin(["difficulty", "discrimination", "wording"])]
-    assert model_level["r_hat"].max() <= 1.01
-    assert model_level["ess_bulk"].min() >= 400
+    assert model_level["r_hat"].max() <= (1.01 if whole else 1.1)
+    assert model_level["ess_bulk"].min() >= (400 if whole else 30)
+    if whole:
+        record = json.loads((folder / "manifest.json").read_text())["stages"]["fit"]
+        assert record["verdict"] == "good", record["sentences"]
 
 
 def test_left_and_right_lie_on_their_sides(folder):
@@ -62,9 +76,9 @@ def test_the_fickle_one_has_the_largest_prefix_effects(folder):
         assert of_effect["lower"]["fickle"] > of_effect["estimate"].drop("fickle").max()
 
 
-def test_running_again_asks_and_samples_nothing(folder):
+def test_running_again_asks_and_samples_nothing(command, folder):
     before = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
-    done = polbayes("+experiment=wvs_prefixes", "seed=2017", cwd=folder.parents[1])
+    done = polbayes(*command, cwd=folder.parents[1])
     assert done.returncode == 0
     assert "nothing to do" in done.stderr
     assert {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()} == before

@@ -37,13 +37,9 @@ def test_figures_are_pictures_and_paths_are_relative(path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(["first_run", "gallery"], marks=pytest.mark.long),
-        pytest.param(["own_models"], marks=pytest.mark.long),
-        ["collected_elsewhere"],
-    ],
+    "names", [["first_run", "gallery"], ["own_models"], ["collected_elsewhere"]]
 )
 def test_they_run(names, tmp_path):
     for name in names:

@@ -139,6 +139,17 @@ class Beside:
 Block = Paragraph | Bullets | Verbatim | Picture | Grid | Fold | Beside
 
 
+def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
+    """List the pictures in blocks, folded ones too."""
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Picture):
+            found.append(block)
+        elif isinstance(block, Fold | Beside):
+            found += pictures(block.blocks)
+    return found
+
+
 @dataclass(frozen=True)
 class Section:
     """One section.

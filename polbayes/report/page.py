@@ -4,14 +4,14 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from polbayes.data.spreadsheets import SIGNS
-from polbayes.report.blocks import Beside, Block, Fold, Picture, Section
+from polbayes.report.blocks import Block, Section, pictures
 from polbayes.report.charts.parts import clean, packed
 from polbayes.report.labels import in_labels, labels_of
 from polbayes.report.results import Reported, Results
@@ -29,29 +29,25 @@ BANNERS = {
 }
 
 
-def sections(results: Results) -> tuple[list[Section], list[str]]:
+def sections(
+    results: Results, made: Callable[[Section], object] | None = None
+) -> tuple[list[Section], list[str]]:
     """Make the sections that the results allow, in the order of the page.
 
-    Also returns the names of sections without results that the analysis could have had.
+    Also returns the names of sections without results that the analysis could have had. `made` is
+    called with each section when there is one.
     """
-    made = [(maker, maker.make(results)) for maker in in_order()]
     labels, who = labels_of(results.dimensions), results.who
-    present = [in_labels(section, labels, who) for _, section in made if section is not None]
-    absent = [
-        maker.named(who) for maker, section in made if section is None and maker.missed(results)
-    ]
+    present, absent = [], []
+    for maker in in_order():
+        section = maker.make(results)
+        if section is not None:
+            present.append(in_labels(section, labels, who))
+            if made is not None:
+                made(present[-1])
+        elif maker.missed(results):
+            absent.append(maker.named(who))
     return present, absent
-
-
-def pictures(blocks: tuple[Block, ...]) -> list[Picture]:
-    """List the pictures in blocks, folded ones too."""
-    found: list[Picture] = []
-    for block in blocks:
-        if isinstance(block, Picture):
-            found.append(block)
-        elif isinstance(block, Fold | Beside):
-            found += pictures(block.blocks)
-    return found
 
 
 @dataclass(frozen=True)

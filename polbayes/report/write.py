@@ -1,13 +1,11 @@
 """The report as files: page, figures and tables, written atomically."""
 
-import io
-import math
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -16,21 +14,12 @@ from polbayes.data.files import TEMPORARY
 from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 from polbayes.report.answer import answer
-from polbayes.report.blocks import Section
-from polbayes.report.page import Front, front_of, pictures, render_page, sections
+from polbayes.report.blocks import Section, pictures
+from polbayes.report.drawn import Drawings
+from polbayes.report.page import Front, front_of, render_page, sections
 from polbayes.report.results import POSTERIOR, Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
-
 PAGE = "index.html"
-NOT_TO_BE_USED = "not to be used: failed diagnostics"
-_PIXELS_PER_INCH = 160
-# The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
-_LARGEST_SVG = 150_000
-_WIDEST_PIXELS, _MOST_PIXELS = 2000, 8_000_000
-_COLOURS = 64
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -39,9 +28,11 @@ def write_report(results: Results, folder: Path) -> Path:
     An existing report is replaced in one step once the new one is complete; a folder with anything
     else is a `UserError`.
     """
-    present, absent = sections(results)
-    front = front_of(results, absent, answer=answer(results))
-    return write_page(front, present, results.tables, folder)
+    _check_replaceable(Path(folder).resolve())
+    with Drawings(usable=results.verdict != "bad") as drawings:
+        present, absent = sections(results, lambda section: drawings.begin(section.blocks))
+        front = front_of(results, absent, answer=answer(results))
+        return write_page(front, present, results.tables, folder, drawings=drawings)
 
 
 def write_page(
@@ -51,18 +42,22 @@ def write_page(
     folder: Path,
     *,
     also: Callable[[Path], object] | None = None,
+    drawings: Drawings | None = None,
 ) -> Path:
     """Write a page with its figures and tables; see `write_report`.
 
     Tables are those of its sections and those given; `also` writes further files into the new
-    folder.
+    folder; `drawings` has what was begun before.
     """
+    if drawings is None:
+        with Drawings(usable=front.verdict != "bad") as begun:
+            return write_page(front, present, tables, folder, also=also, drawings=begun)
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     built = _folder_beside(target)
     try:
-        _build(front, present, tables, built)
+        _build(front, present, tables, built, drawings)
         if also is not None:
             also(built)
         built.chmod(0o755)
@@ -89,26 +84,30 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _build(
-    front: Front, present: Sequence[Section], tables: Mapping[str, pd.DataFrame], folder: Path
+    front: Front,
+    present: Sequence[Section],
+    tables: Mapping[str, pd.DataFrame],
+    folder: Path,
+    drawings: Drawings,
 ) -> None:
-    from polbayes.report.figures.stacked import stacked
-    from polbayes.report.figures.style import stamp
-
+    parts = (front.answer, *(section.blocks for section in present))
+    for blocks in parts:
+        drawings.begin(blocks)
     every = dict(tables)
     for section in present:
         every |= section.tables
     for name, table in every.items():
         marked = front.verdict if name in POSTERIOR else None
         _write_table(table, folder / "tables" / f"{name}.csv", verdict=marked)
-    images, narrow = {}, {}
-    for blocks in (front.answer, *(section.blocks for section in present)):
-        for picture in pictures(blocks):
-            if picture.posterior and front.verdict == "bad":
-                stamp(picture.figure, NOT_TO_BE_USED)
-            path = folder / "figures" / picture.name
-            images[picture.name], abreast = _save(picture.figure, path)
-            if abreast:
-                narrow[picture.name] = stacked(images[picture.name], abreast)
+    figures, images, narrow = folder / "figures", {}, {}
+    for picture in (picture for blocks in parts for picture in pictures(blocks)):
+        one = drawings.drawn(picture)
+        figures.mkdir(exist_ok=True)
+        (figures / f"{picture.name}.png").write_bytes(one.png)
+        (figures / f"{picture.name}.svg").write_bytes(one.svg)
+        images[picture.name] = one.page
+        if one.narrow is not None:
+            narrow[picture.name] = one.narrow
     page = render_page(front, present, images, narrow)
     (folder / PAGE).write_text(page, encoding="utf-8")
 
@@ -137,55 +136,6 @@ def _defused(column: "pd.Series[Any]") -> list[Any]:
             value = known[value]
         out.append(value)
     return out
-
-
-def _save(figure: "Figure", path: Path) -> tuple[bytes, list["Bbox"]]:
-    """Save a figure as PNG and SVG, always with the same bytes.
-
-    Returned are that for the page, and the panels that it may stack if that is the SVG.
-    """
-    from polbayes.report.figures.stacked import panels_abreast
-    from polbayes.report.figures.style import neutral_style
-
-    path.parent.mkdir(exist_ok=True)
-    svg = io.BytesIO()
-    with neutral_style():
-        _lay_out(figure)
-        png = _pixels(figure, _PIXELS_PER_INCH)
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        path.with_name(f"{path.name}.png").write_bytes(png.getvalue())
-        path.with_name(f"{path.name}.svg").write_bytes(svg.getvalue())
-        if len(svg.getvalue()) <= _LARGEST_SVG:
-            return svg.getvalue(), panels_abreast(figure)
-        width, height = figure.get_size_inches()
-        dots = min(_WIDEST_PIXELS / width, math.sqrt(_MOST_PIXELS / (width * height)))
-        return _in_few_colours(png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots)), []
-
-
-def _lay_out(figure: "Figure") -> None:
-    """Lay out a figure for good: with a layout engine matplotlib draws twice for every file."""
-    if engine := figure.get_layout_engine():
-        own = figure.dpi
-        figure.set_dpi(_PIXELS_PER_INCH)
-        engine.execute(figure)
-        figure.set_dpi(own)
-        figure.set_layout_engine(None)
-
-
-def _pixels(figure: "Figure", dots: float) -> io.BytesIO:
-    """Draw a PNG with so many dots per inch."""
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=dots, metadata={"Software": None})
-    return png
-
-
-def _in_few_colours(png: io.BytesIO) -> bytes:
-    """Return a PNG with a palette, a quarter of the size."""
-    from PIL import Image
-
-    few = io.BytesIO()
-    Image.open(png).convert("RGB").quantize(_COLOURS).save(few, "PNG", optimize=True)
-    return few.getvalue()
 
 
 def _swap_in(built: Path, target: Path) -> None:

@@ -285,8 +285,8 @@ class Plots:
         figsize: tuple[float, float] | None = None,
     ) -> "Figure":
         """Draw a figure as the report has it, or a part of it."""
+        from polbayes.report.drawn import NOT_TO_BE_USED
         from polbayes.report.figures.style import stamp
-        from polbayes.report.write import NOT_TO_BE_USED
 
         results = _selected(self._run.results, coords or {})
         picture = next((one for one in _pictures(results) if one.name == name), None)
@@ -344,7 +344,7 @@ def _show_in_notebooks() -> None:
 def _pictures(results: "Results") -> "Iterator[Picture]":
     """Make the figures of a report in its order."""
     from polbayes.report.answer import answer
-    from polbayes.report.page import pictures
+    from polbayes.report.blocks import pictures
     from polbayes.report.sections import in_order
 
     yield from pictures(answer(results))

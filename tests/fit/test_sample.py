@@ -41,7 +41,13 @@ def by_nutpie(bound_answers):
     return fit(*bound_answers, SamplerConfig(draws=1000, tune=500), seed=1).posterior
 
 
-@pytest.mark.parametrize("settings", [{"backend": "pymc"}, {"mass_matrix": "low_rank"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"backend": "pymc"}, marks=pytest.mark.long),
+        {"mass_matrix": "low_rank"},
+    ],
+)
 def test_another_sampler_finds_the_same_posterior(bound_answers, by_nutpie, settings):
     """Means differ by less than a sixth of the standard deviation, standard deviations by 15 %."""
     config = SamplerConfig(draws=1000, tune=500, **settings)

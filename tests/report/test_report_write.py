@@ -16,8 +16,8 @@ import polbayes.report
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
 from polbayes.report import Results, write_report
+from polbayes.report.drawn import drawn
 from polbayes.report.figures.forests import plot_leaning_forest
-from polbayes.report.write import _save
 
 EVIL = "<script>alert(1)</script>"
 EVIL_NAMES = [f"m{EVIL}", '"><img src=x onerror=alert(2)>', "$x_{1}$ & 'y'\x1b[31m\u202e"]
@@ -443,7 +443,7 @@ def test_the_same_results_give_the_same_bytes(make_results: Any, tmp_path: Path)
 def test_a_large_figure_is_embedded_as_png(
     make_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polbayes.report.write._LARGEST_SVG", 1)
+    monkeypatch.setattr("polbayes.report.drawn._LARGEST_SVG", 1)
     results = make_results(["a", "b"], items=2, prefixes=1, tables={})
     path = write_report(results, tmp_path / "report")
     (image,) = Page(path).having("img")
@@ -451,10 +451,10 @@ def test_a_large_figure_is_embedded_as_png(
     assert (path.parent / "figures" / "issues.svg").is_file()
 
 
-def test_a_tall_figure_stays_as_wide_as_others(tmp_path: Path) -> None:
+def test_a_tall_figure_stays_as_wide_as_others() -> None:
     table = pd.DataFrame({"model": [f"m{k}" for k in range(200)], "dimension": "economic"})
     figure = plot_leaning_forest(table.assign(estimate=0.1, lower=0.0, upper=0.2))
-    png, _ = _save(figure, tmp_path / "forest")
+    png = drawn(figure).page
     assert png.startswith(b"\x89PNG")  # the SVG would be too large
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
     assert height > 4 * width

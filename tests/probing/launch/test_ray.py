@@ -78,6 +78,7 @@ def test_two_nodes_give_the_dataset_of_one_process(begin, loopback, asked, tmp_p
     assert not (tmp_path / "ray" / "journal" / "shards").exists()
 
 
+@pytest.mark.long
 def test_an_interruption_stops_the_tasks(begin, loopback, asked, tmp_path):
     world, folder = loopback(delay=0.1), tmp_path / "ray"
     process = begin(world, folder, SLOW)
@@ -99,7 +100,7 @@ def test_an_interruption_stops_the_tasks(begin, loopback, asked, tmp_path):
     same_answers(tmp_path / "local", folder)
 
 
-@pytest.mark.parametrize("what", ["worker", "node"])
+@pytest.mark.parametrize("what", ["node", pytest.param("worker", marks=pytest.mark.long)])
 def test_what_a_lost_worker_or_node_was_asking_goes_on_elsewhere(
     cluster, begin, loopback, asked, tmp_path, what
 ):

@@ -221,6 +221,7 @@ def test_a_changed_config_is_refused(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_public_set_is_asked_and_reported(shared_data, tmp_path):
     table = shared_data / "paired_prompts" / "pairs.csv"
     few = ["sampler.chains=2", "sampler.tune=50", "sampler.draws=50", "measures.bootstrap=100"]

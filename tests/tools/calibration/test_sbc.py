@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 # seed 5 acquiescence was; over 240 other data sets its ranks are uniform (docs/calibration.md).
 SEED = 6
 CONFIG = SamplerConfig(chains=2, tune=200, draws=200)
+LONGEST = ("ideology_probabilities",)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,9 @@ def test_the_shipped_model_is_calibrated_and_an_error_is_noticed(problem, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(c, marks=pytest.mark.long if c in LONGEST else ()) for c in CASES]
+)
 def test_every_quantity_of_every_case_is_ranked(name):
     problem = pose(spec_of(CASES[name]), lay_out_design(CASES[name]), CASES[name].runs)
     (ranked,) = simulate_ranks(problem, replace(CONFIG, tune=60, draws=60), [0], seed=1)
