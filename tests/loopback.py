@@ -25,6 +25,8 @@ class Said:
     tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
     finish: str = "stop"
     refusal: str | None = None
+    thoughts: str = ""  # kept apart
+    thought_tokens: int = 0
 
 
 def spread(prompt: str) -> Said:
@@ -194,6 +196,8 @@ class Handler(BaseHTTPRequestHandler):
 def completion(world, body, prompt):
     said = world.answer(prompt, body)
     message = {"role": "assistant", "content": said.text, "refusal": said.refusal}
+    if said.thoughts:
+        message["reasoning_content"] = said.thoughts
     choice = {"index": 0, "message": message, "finish_reason": said.finish, "logprobs": None}
     if world.logprobs and body.get("logprobs"):
         choice["logprobs"] = {"content": [entry(*one, body["top_logprobs"]) for one in said.tokens]}
@@ -205,6 +209,9 @@ def completion(world, body, prompt):
             "completion_tokens": len(said.text.split()),
             "total_tokens": sum(words) + len(said.text.split()),
         }
+        if said.thought_tokens:
+            details = {"reasoning_tokens": said.thought_tokens}
+            out["usage"]["completion_tokens_details"] = details
     return {**out, "choices": [choice]}
 
 

@@ -46,6 +46,7 @@ from polbayes.instrument.covariates import (
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix, read_prefix
 from polbayes.instrument.questionnaires import Instrument
+from polbayes.respondents.thinking import REASONING, part
 
 _EVERYTHING = Selection()
 
@@ -303,6 +304,7 @@ def _fill(
 ) -> xr.Dataset:
     """Put answers, ratings and stances into the cells."""
     shape = data["status"].shape
+    rows, thoughts = _apart(rows)
     none = pd.Series("", index=rows.frame.index)
     answers = rows.frame.get("answer", rows.frame.get("rating", none)).fillna("")
     completion = np.full(shape, "", dtype=object)
@@ -310,6 +312,10 @@ def _fill(
     status = np.full(shape, NOT_ASKED, dtype=np.int8)
     status[cells] = STATUS["invalid"]
     out = with_probabilities(data.assign(completion=(CELL_DIMS, completion)), rows, cells)
+    if thoughts is not None:
+        reasoning = np.full(shape, "", dtype=object)
+        reasoning[cells] = thoughts.to_numpy()
+        out["reasoning"] = (CELL_DIMS, reasoning, {"long_name": REASONING})
     missing = int((answers.str.strip() == "").sum())
     if "p_agree" in out:
         missing = int(np.isnan(out["p_agree"].values[cells]).sum())
@@ -337,6 +343,24 @@ def _fill(
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
     out.attrs["notes"] = "\n".join([*rows.notes, *notes])
     return out
+
+
+def _apart(rows: TableRows) -> tuple[TableRows, pd.Series | None]:
+    """Separate the thoughts before answers, if there are any."""
+    if "answer" not in rows.frame:
+        return rows, None
+    codes, texts = pd.factorize(rows.frame["answer"].fillna(""))
+    parted = [part(text) for text in texts]
+    if not any(one.thoughts or one.start is None for one in parted):
+        return rows, None
+    answers, thoughts = (
+        pd.Series(np.array(each, dtype=object)[codes], index=rows.frame.index)
+        for each in ([one.answer for one in parted], [one.thoughts for one in parted])
+    )
+    number = int((thoughts != "").sum())
+    note = f"{number:,} of {len(answers):,} answers began with thinking, which was kept apart."
+    frame = rows.frame.assign(answer=answers)
+    return replace(rows, frame=frame, notes=[*rows.notes, note]), thoughts
 
 
 def _no_point(answers: pd.Series, options: Options) -> str:

@@ -13,10 +13,11 @@ from polbayes.data.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.data.out_of_core import write_by_model
 from polbayes.instrument.prompts import Lexicon
 from polbayes.probing.journal import Record, cell_of, read
+from polbayes.respondents.thinking import REASONING
 
 _TEXTS = {
     "completion": "answer as received",
-    "reasoning": "what the model thought before it answered",
+    "reasoning": REASONING,
     "message": "why the cell could not be answered",
 }
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))

@@ -81,9 +81,12 @@ class FirstAnswers:
     def _shown(self, record: Record) -> str:
         """Return an answer, which is untrusted text, shortened to one line."""
         if "mass" not in record:
-            thinks = "reasoning" in record and not record["text"].strip()
-            text = record["reasoning"] if thinks else record.get("text", "")
+            thought = "reasoning" in record or record.get("reasoning_tokens")
+            thinks = thought and not record["text"].strip()
+            text = record.get("reasoning", "") if thinks else record.get("text", "")
             shown = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+            if thinks and not text:
+                return f"{record['reasoning_tokens']} tokens of thinking without an answer"
             return f"thinking without an answer ({shown})" if thinks else shown
         mass = {word: m or 0.0 for word, m in zip(self._options, record["mass"], strict=True)}
         best = sorted(mass, key=lambda word: -mass[word])[:2]
@@ -96,7 +99,7 @@ def _mass(record: Record) -> float:
 
 
 def _advice(model: str, example: Record) -> str:
-    if "reasoning" in example:
+    if "reasoning" in example or example.get("reasoning_tokens"):
         return (
             f"allow more with respondents.{model}.thinking_tokens, or less thinking with "
             f"respondents.{model}.reasoning_effort"

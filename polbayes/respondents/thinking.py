@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+# What the variable of a dataset holds.
+REASONING = "what the model thought before it answered"
 _BEGIN = r"<think>|\[THINK\]|<seed:think>|<\|channel\|>analysis<\|message\|>"
 _END = r"</think>|\[/THINK\]|</seed:think>|<\|channel\|>final<\|message\|>"
 _BEGINS = re.compile(rf"\A\s*(?:{_BEGIN})", re.IGNORECASE)

@@ -95,6 +95,15 @@ def test_a_model_that_thinks_is_stopped_and_goes_on_where_that_is_wanted(loopbac
     assert sum(given) <= 40 + 8
 
 
+def test_hidden_thinking_that_takes_all_tokens_is_said(loopback, tmp_path):
+    """As of models whose thoughts are counted and not shown."""
+    said = Said("", finish="length", thought_tokens=60)
+    with pytest.raises(UserError) as stopped:
+        asked(tmp_path, loopback(answer=lambda prompt, body: said), Screening(20, RULES))
+    assert "such as 60 tokens of thinking without an answer to item" in str(stopped.value)
+    assert "allow more with respondents.m.thinking_tokens" in str(stopped.value)
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -59,17 +59,26 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
 
 def _row(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, Any]:
     asked = sample.input if isinstance(sample.input, str) else sample.input[-1].text
+    answer, thoughts = sample.output.completion, _thoughts(sample)
     scores = {f"score.{name}": score.value for name, score in (sample.scores or {}).items()}
     return {
         "id": sample.id,
         "run": sample.epoch,
         **about_question(sample.metadata, sample.id),
         "prompt": asked,
-        "answer": sample.output.completion,
+        "answer": f"<think>{thoughts}</think>{answer}" if thoughts else answer,
         **{f"metadata.{key}": value for key, value in sample.metadata.items()},
         **scores,
         **_masses(sample, config, path),
     }
+
+
+def _thoughts(sample: "EvalSample") -> str:
+    """Return what Inspect kept apart from the answer; the importer does so, too."""
+    choices = sample.output.choices
+    content = choices[0].message.content if choices else ""
+    parts = () if isinstance(content, str) else content
+    return "\n\n".join(one.reasoning for one in parts if one.type == "reasoning")
 
 
 def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, float]:
@@ -86,7 +95,9 @@ def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str,
                 tuple((other.token, other.logprob) for other in one.top_logprobs or ()),
             )
             for one in listed
-        ]
+        ],
+        thoughts=_thoughts(sample),
+        answer=sample.output.completion,
     )
     lexicon = options_of(sample.metadata, config, path)
     if not positions:

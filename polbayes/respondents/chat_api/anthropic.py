@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.chat_api.request import flat
 
 _VERSION = "2023-06-01"
+# The smallest budget for thinking that is taken.
+LEAST_THINKING = 1024
 _FINISHED = {"max_tokens": "length", "refusal": "content_filter"}
 
 
@@ -14,15 +17,26 @@ def headers_of(key: str | None) -> Mapping[str, str]:
     return {"x-api-key": key or "none", "anthropic-version": _VERSION}
 
 
-def message_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate a request for ``/chat/completions`` to one for ``/messages``."""
+def message_of(body: Mapping[str, Any], info: ModelInfo) -> dict[str, Any]:
+    """Translate a request for ``/chat/completions`` to one for ``/messages``.
+
+    Thinking is configured only where the respondent declares it.
+    """
     request = flat(body)
     turns = request.pop("messages")
     system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
     longest = request.pop("max_completion_tokens", None) or request.pop("max_tokens", None)
-    for name in ("seed", "response_format", "logprobs", "top_logprobs", "reasoning_effort"):
+    for name in ("seed", "response_format", "logprobs", "top_logprobs"):
         request.pop(name, None)
+    declared: dict[str, Any] = {}
+    if info.thinking_tokens:
+        declared["thinking"] = {"type": "enabled", "budget_tokens": info.thinking_tokens}
+    if (effort := request.pop("reasoning_effort", None)) == "none":
+        declared["thinking"] = {"type": "disabled"}
+    elif effort:
+        declared["output_config"] = {"effort": effort}
     return {
+        **declared,
         **request,
         "max_tokens": longest,
         **({"system": system} if system else {}),

@@ -49,7 +49,7 @@ class BatchRespondent(ChatApiRespondent):
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
     ) -> None:
         super().__init__(info, api, elicitation, key)
-        self._service: BatchService = open_service(api, key, self._server.secret)
+        self._service: BatchService = open_service(info, api, key, self._server.secret)
 
     def answers(
         self,

@@ -14,6 +14,7 @@ import httpx2
 import openai
 
 from polbayes.config.schema import ApiConfig
+from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.chat_api.anthropic import completion_of, headers_of, message_of
 from polbayes.respondents.chat_api.client import open_client
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
@@ -64,10 +65,13 @@ class BatchService(Protocol):
         ...
 
 
-def open_service(api: ApiConfig, key: str | None, secret: str | None) -> BatchService:
+def open_service(
+    info: ModelInfo, api: ApiConfig, key: str | None, secret: str | None
+) -> BatchService:
     """Open the batch service that ``api.batch`` names."""
-    service = _OpenAI if api.batch == OPENAI else _Anthropic
-    return service(api, key, secret)
+    if api.batch == OPENAI:
+        return _OpenAI(api, key, secret)
+    return _Anthropic(info, api, key, secret)
 
 
 class _OpenAI:
@@ -118,12 +122,18 @@ class _OpenAI:
 
 
 class _Anthropic:
-    def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
+    def __init__(
+        self, info: ModelInfo, api: ApiConfig, key: str | None, secret: str | None
+    ) -> None:
+        self._info = info
         self._messages = JsonClient(api, headers_of(key), bounded=False)
         self._secret = secret
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
-        listed = [{"custom_id": name, "params": message_of(b)} for name, b in requests.items()]
+        listed = [
+            {"custom_id": name, "params": message_of(body, self._info)}
+            for name, body in requests.items()
+        ]
         found = await self._messages.ask("POST", "messages/batches", {"requests": listed})
         return str(found["id"])
 

@@ -28,7 +28,7 @@ _PROTOCOLS: Mapping[str, _Protocol] = {
     "anthropic": _Protocol(
         anthropic.headers_of,
         lambda body: "messages",
-        lambda body, info: anthropic.message_of(body),
+        anthropic.message_of,
         anthropic.completion_of,
     ),
     "gemini": _Protocol(

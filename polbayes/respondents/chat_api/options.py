@@ -33,14 +33,33 @@ def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
     return Masses(tuple(min(m, 1.0) for m in tally.mass), min(max(unseen, 0.0), 1.0))
 
 
-def after_thinking(positions: Sequence[Position]) -> Sequence[Position]:
-    """Return the tokens after the thinking; none if it has no end."""
-    parted = part("".join(position.token for position in positions))
-    if parted.start is None:
+def after_thinking(
+    positions: Sequence[Position], *, thoughts: str = "", answer: str = ""
+) -> Sequence[Position]:
+    """Return the tokens after the thinking; none if it has no end.
+
+    `thoughts` and `answer` are what the server told apart. It may list the tokens of both, without
+    a mark between them, or those of the answer alone.
+    """
+    text = "".join(position.token for position in positions)
+    start = part(text).start
+    if start == 0 and thoughts:
+        start = _behind(text, thoughts.strip(), answer.strip())
+    if start is None:
         return ()
     ends = accumulate(len(position.token) for position in positions)
-    begun = sum(end <= parted.start for end in ends) if parted.start else 0
+    begun = sum(end <= start for end in ends) if start else 0
     return positions[begun:]
+
+
+def _behind(text: str, thoughts: str, answer: str) -> int | None:
+    """Return where a text goes on behind thoughts; None if it does not."""
+    said = text.strip()
+    if said == answer:
+        return 0
+    if said.startswith(thoughts) and said != thoughts:
+        return text.index(thoughts) + len(thoughts)
+    return None if thoughts.startswith(said) else 0
 
 
 class _Tally:

@@ -16,9 +16,11 @@ _NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(_FIELDS)})(?!\w)", re.IGNORECASE)
 # Excludes wrong values, which the user should hear of.
 _REFUSAL = re.compile(
     r"(?:un|not |n't )support|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted"
-    r"|not allowed|not enabled|not available|not accept|cannot find|deprecated|only the default",
+    r"|not allowed|not enabled|not available|not accept|cannot find|deprecated|only the default"
+    r"|must be unset|may only be set to|does not exist|not compatible|incompatible",
     re.IGNORECASE,
 )
+_ONE_OF_TWO = re.compile(r"cannot both|not both|mutually exclusive", re.IGNORECASE)
 _TOO_MANY = re.compile(r"(?:maximum|at most|max allowed|less than|between|exceed|<=|≤|range)", re.I)
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 
@@ -26,6 +28,8 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 def refused_fields(words: str) -> frozenset[str]:
     """Return the fields that a server says it does not accept, or not with so high a value."""
     named = {name.lower() for name in _NAMED.findall(words)}
+    if named == {"temperature", "top_p"} and _ONE_OF_TWO.search(words):
+        return frozenset({"top_p"})
     if not _REFUSAL.search(words):
         # The server may list fewer likeliest tokens than requested.
         named &= _LISTS if _TOO_MANY.search(words) else set()

@@ -59,6 +59,8 @@ def request_body(
     for name in (*api.omit, *(name for name, instead in left_out.items() if not instead)):
         body.pop(name, None)
         extra.pop(name, None)
+    if "logprobs" not in body:
+        body.pop("top_logprobs", None)  # which means nothing without it
     return {**body, "extra_body": {**extra, **api.extra_body}}
 
 

@@ -19,7 +19,7 @@ from polbayes.respondents.chat_api.budget import Budget
 from polbayes.respondents.chat_api.failures import Failure, Kind, RequestRejectedError
 from polbayes.respondents.chat_api.options import after_thinking, option_masses
 from polbayes.respondents.chat_api.refused import in_words
-from polbayes.respondents.chat_api.reply import Reply
+from polbayes.respondents.chat_api.reply import Position, Reply
 from polbayes.respondents.chat_api.server import Server, StopError
 from polbayes.respondents.usage import Usage
 
@@ -136,7 +136,7 @@ class ChatApiRespondent:
     def _listed(self, reply: Reply) -> str:
         refused = "logprobs" in self._server.left_out.fields
         thinks = bool(reply.thoughts or reply.thought_tokens) and not refused
-        if thinks and not self.info.thinking_tokens and not after_thinking(reply.positions or ()):
+        if thinks and not self.info.thinking_tokens and not _of_answer(reply):
             where = f"respondents.{self.info.model}"
             raise UserError(
                 f"{where}: the answers of this model begin with thinking, whose tokens are no "
@@ -297,12 +297,18 @@ class ChatApiRespondent:
             thoughts = _without_key(reply.thoughts, self._server.secret)
             about = (reply.truncated, thoughts, reply.thought_tokens, reply.unopened)
             return Answer(question, Completion(text, status, *about))
-        positions = after_thinking(reply.positions or ())
+        positions = _of_answer(reply)
         if not positions:
             # The thinking took all tokens, so that nothing is known about the options.
             return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
         masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
+
+
+def _of_answer(reply: Reply) -> Sequence[Position]:
+    """Return the tokens of a reply that are no thinking."""
+    positions = reply.positions or ()
+    return after_thinking(positions, thoughts=reply.thoughts, answer=reply.text)
 
 
 def _without_key(text: str, secret: str | None) -> str:

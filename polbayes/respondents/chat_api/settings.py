@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from polbayes.config.schema import API_MEANS, ApiConfig, RespondentConfig
 from polbayes.errors import UserError, check_known
+from polbayes.respondents.chat_api.anthropic import LEAST_THINKING
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -48,6 +49,12 @@ def check_api(name: str, config: RespondentConfig) -> None:
                 f"{where}.api.batch: batches are not submitted by protocol={api.protocol}; leave "
                 "one of the two out."
             )
+    own = "anthropic" in (api.protocol, api.batch)
+    if own and 0 < (config.thinking_tokens or 0) < LEAST_THINKING:
+        raise UserError(
+            f"{where}.thinking_tokens: Anthropic takes {LEAST_THINKING} or more, not "
+            f"{config.thinking_tokens}."
+        )
     check_known("limit_key", api.limit_key, known=LIMIT_KEYS, where=f"{where}.api")
     check_known("field", *api.omit, known=_OMITTABLE, where=f"{where}.api.omit")
     for given in api.extra_body:

@@ -51,6 +51,28 @@ def test_a_table_needs_no_datasets(tmp_path, monkeypatch):
         imported("+importer=huggingface", f"imported.path={tmp_path}")
 
 
+def test_thinking_before_an_answer_is_kept_apart(tmp_path):
+    said = [
+        "<think>I strongly disagree, or do I?</think>\n\nI agree.",
+        "I strongly disagree, but then",
+        "<think>I agree, or",
+        "What I think is that I agree.\n</think> I disagree.",
+    ]
+    rows = {"model": "m", "item": list("abcd"), "answer": said}
+    pd.DataFrame(rows).to_parquet(tmp_path / "set.parquet")
+    data = imported("+importer=huggingface", f"imported.path={tmp_path}/set.parquet")
+    frame = to_frame(data, ["completion", "reasoning"])
+    assert frame["completion"].tolist() == ["I agree.", said[1], "", "I disagree."]
+    assert frame["reasoning"].tolist() == [
+        "I strongly disagree, or do I?",
+        "",
+        "I agree, or",
+        "What I think is that I agree.",
+    ]
+    assert "3 of 4 answers began with thinking, which was kept apart." in data.attrs["notes"]
+    assert "1 of 4 rows have no answer." in data.attrs["notes"]
+
+
 def test_inspect_that_is_not_installed_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     (tmp_path / "a.eval").write_text("", encoding="utf-8")

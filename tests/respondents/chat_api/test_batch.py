@@ -13,6 +13,7 @@ from polbayes.cli import _main
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
 from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
+from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import load_lexicon
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
@@ -20,6 +21,7 @@ from polbayes.respondents.chat_api.anthropic import completion_of, message_of
 from polbayes.respondents.chat_api.batch import BatchRespondent
 from polbayes.respondents.chat_api.batch_services import _read
 from polbayes.respondents.chat_api.failures import Failure, Kind
+from polbayes.respondents.chat_api.settings import check_api
 from polbayes.respondents.usage import Usage
 
 OPEN = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20)
@@ -59,6 +61,8 @@ class Handler(servers.Handler):
                 world.down -= 1
                 error = {"type": "overloaded_error", "message": "Overloaded"}
                 return 529, {"type": "error", "error": error}
+        if (refusal := world.refuses(body)) is not None:
+            return refusal
         said = world.answer(body["messages"][-1]["content"], body)
         thought = [{"type": "thinking", "thinking": "Hm."}] if "thinking" in body else []
         blocks = [*thought, {"type": "text", "text": said.text}]
@@ -243,7 +247,7 @@ def test_a_request_in_the_words_of_anthropic():
         "response_format": {"type": "json_schema"},
         "extra_body": {"thinking": {"type": "enabled"}},
     }
-    assert message_of(body) == {
+    assert message_of(body, ModelInfo("m", "")) == {
         "model": "m",
         "system": "Be brief.",
         "messages": [
@@ -255,6 +259,63 @@ def test_a_request_in_the_words_of_anthropic():
         "temperature": 0.5,
         "thinking": {"type": "enabled"},
     }
+
+
+@pytest.mark.parametrize(
+    ("about", "sent"),
+    [
+        ({}, {}),
+        ({"tokens": 2000}, {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+        ({"effort": "low"}, {"output_config": {"effort": "low"}}),
+        ({"effort": "none"}, {"thinking": {"type": "disabled"}}),
+        (
+            {"tokens": 2000, "effort": "high", "own": {"thinking": {"type": "adaptive"}}},
+            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}},
+        ),
+    ],
+)
+def test_thinking_in_the_words_of_anthropic(about, sent):
+    """What is declared is asked for, so that two efforts are two models."""
+    effort = {"reasoning_effort": about["effort"]} if "effort" in about else {}
+    body = {"model": "m", "messages": [], "max_tokens": 9, **effort}
+    body["extra_body"] = about.get("own", {})
+    found = message_of(body, ModelInfo("m", "", thinking_tokens=about.get("tokens", 0)))
+    assert {k: v for k, v in found.items() if k in ("thinking", "output_config")} == sent
+    assert "reasoning_effort" not in found
+
+
+def refuses_with_thinking(body):
+    """Refuse in the words of Anthropic."""
+    if "top_k" in body:
+        return 400, {"error": {"message": "`top_k` must be unset when thinking is enabled."}}
+    if body.get("temperature", 1) != 1:
+        said = "`temperature` may only be set to 1 when thinking is enabled."
+        return 400, {"error": {"message": said}}
+    return None
+
+
+@pytest.mark.parametrize("service", [None, "anthropic"])
+def test_what_does_not_go_with_thinking_is_left_out_and_said(world, service):
+    world.refuses = refuses_with_thinking
+    config = replace(declared(world, service, protocol="anthropic"), thinking_tokens=2000)
+    found = asked(config, replace(OPEN, temperature=0.7, top_k=10, max_new_tokens=30))
+    sent = [body for body in world.bodies if "top_k" not in body and "temperature" not in body]
+    batched = [body for batch in world.batches.values() for body in batch.requests.values()]
+    assert len(sent) + len(batched) == 6
+    for body in (*sent, *batched):
+        assert body["thinking"] == {"type": "enabled", "budget_tokens": 2000}
+        assert body["max_tokens"] == 2030
+        assert not {"top_k", "temperature"} & body.keys()
+    left = {name for answer in found for name in answer.left_out}
+    assert left == {"top_k", "temperature"}
+
+
+def test_less_thinking_than_anthropic_takes_is_refused():
+    api = ApiConfig(protocol="anthropic")
+    config = RespondentConfig(backend="chat_api", checkpoint="m", api=api, thinking_tokens=1000)
+    with pytest.raises(UserError, match=r"m\.thinking_tokens: Anthropic takes 1024 or more, not"):
+        check_api("m", config)
+    check_api("m", replace(config, thinking_tokens=1024))
 
 
 def test_a_reply_in_the_words_of_anthropic():

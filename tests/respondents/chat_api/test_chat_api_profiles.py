@@ -17,7 +17,7 @@ from polbayes.instrument.prompts import load_lexicon
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.refused import LeftOut, refused_fields
-from polbayes.respondents.chat_api.settings import api_of
+from polbayes.respondents.chat_api.settings import api_of, check_api
 from polbayes.respondents.usage import Usage
 from polbayes.roleplay.rubric import schema
 
@@ -51,6 +51,8 @@ def openai_reasoning(body):
         said = "Unsupported value: 'temperature' does not support {} with this model. Only the "
         said = said.format(body["temperature"]) + "default (1) value is supported."
         return bad_request(said, "temperature", "unsupported_value")
+    if "top_logprobs" in body and "logprobs" not in body:
+        return bad_request("top_logprobs requires logprobs to be true")
     if "logprobs" in body:
         return 403, {"error": {"message": "'logprobs' is not supported with this model."}}
     return openai_chat(body)
@@ -238,6 +240,41 @@ def test_names_within_other_names_are_not_meant():
     assert refused_fields("Unknown name: top_logprobs") == {"top_logprobs"}
     assert refused_fields("unsupported: max_tokens_per_day, temperatures") == set()
     assert refused_fields("'max_tokens' is too large: 99. This model supports at most 9") == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("`top_k` must be unset when thinking is enabled.", {"top_k"}),
+        ("`temperature` may only be set to 1 when thinking is enabled.", {"temperature"}),
+        ("`temperature` and `top_p` cannot both be specified for this model.", {"top_p"}),
+        ("property 'seed' does not exist", {"seed"}),
+        ("temperature: range: 0..1", set()),
+        ("temperature must be between 0 and 2", set()),
+    ],
+)
+def test_what_servers_say_of_fields_that_they_refuse(words, fields):
+    assert refused_fields(words) == fields
+
+
+@pytest.mark.parametrize(
+    ("profile", "protocol"), [("anthropic_messages", "anthropic"), ("gemini_generate", "gemini")]
+)
+def test_the_profiles_of_own_protocols_are_whole(profile, protocol):
+    served = composed(profile)
+    check_api("served", served)
+    assert api_of(served).protocol == protocol
+    assert api_of(served).base_url.startswith("https://")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("respondents", "gpt"), ("judges", "strict")])
+def test_a_profile_under_another_name(kind, name):
+    given = ["+experiment=politicsbench", f"+api@{kind}.{name}=openai"]
+    config = compose([*given, f"+{kind}.{name}.checkpoint=gpt-4o"])[0]
+    found = getattr(config, kind)[name]
+    check_api(name, found)
+    assert found.checkpoint == "gpt-4o"
+    assert api_of(found) == api_of(composed("openai"))
 
 
 def test_what_was_found_out_is_kept_and_a_run_goes_on_as_it_began(

@@ -133,6 +133,28 @@ def test_a_forced_choice_that_begins_with_thinking_is_told_at_once(loopback):
     assert len(world.bodies) == 1
 
 
+UNMARKED = [(t, ((t, 0.9), ("No", 0.1))) for t in ("Yes", ",", " so")]
+LISTED = [("Yes", (("Yes", 0.7), ("No", 0.2), ("Well", 0.1)))]
+
+
+def test_unmarked_tokens_of_thinking_are_no_options(loopback):
+    """A server that keeps thoughts apart may list their tokens, without marks."""
+    cut = Said("", tuple(UNMARKED), "length", thoughts="Yes, so the")
+    world = loopback(answer=lambda p, b: cut)
+    (answer,) = asked(api(world, thinking_tokens=3), FORCED, YES_NO)
+    assert (answer.mass, answer.unseen) == ((0.0, 0.0), 1.0)
+    with pytest.raises(UserError, match="begin with thinking"):
+        asked(api(world), FORCED, YES_NO)
+
+
+@pytest.mark.parametrize("listed", [LISTED, [*UNMARKED, *LISTED]])
+@pytest.mark.parametrize("thoughts", ["Yes, so", " Yes, so\n"])
+def test_the_answer_behind_unmarked_thinking_is_read(loopback, listed, thoughts):
+    world = loopback(answer=lambda p, b: Said("Yes", tuple(listed), thoughts=thoughts))
+    (answer,) = asked(api(world, thinking_tokens=1000), FORCED, YES_NO)
+    np.testing.assert_allclose(answer.mass, [0.7, 0.2])
+
+
 def test_a_run_keeps_thinking_apart(loopback, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv(VARIABLE, KEY)
 
