@@ -45,6 +45,9 @@ def test_two_checkpoints_answer_a_questionnaire(causal_checkpoint, questionnaire
     page = run.report.read_text(encoding="utf-8")
     assert "Compared with the truth" not in page  # nothing was planted
     assert all(name in page for name in models)
+    # The experiment is about other statements.
+    assert "World Values" not in page.split("</header>")[0]
+    assert "EVS" not in page.split("</header>")[0]
     # Random weights put little on any option, and the page says so.
     assert "of the probability was on the options" in page
 

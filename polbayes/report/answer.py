@@ -17,10 +17,12 @@ from polbayes.fit.posterior.verdicts import (
     from_centre,
     in_words,
 )
+from polbayes.fit.sampling.diagnose import BEYOND
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.report.asked import coders_of, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
+from polbayes.report.conclusions import AT_RISK
 from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import Noun, listed, plural, standing
@@ -40,6 +42,10 @@ _CAN_IT = {
     "preview": "No number is to be quoted: this is a quick approximation.",
     "bad": "No: the draws of the sampler failed the checks.",
 }
+_BUT_FOR_STATEMENTS = (
+    "Yes, as far as the sampler goes: its draws passed the checks of everything that is said of "
+    "models; those of some single statements did not."
+)
 
 
 def answer(results: Results) -> tuple[Block, ...]:
@@ -207,22 +213,34 @@ def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
             )
     shifts = results.table("prefix_contrasts")
     if shifts is not None:
-        moved = shifts[shifts["decision"].isin([LEFT, RIGHT])]
-        names = [
-            f"{model} (with {listed(rows['prefix'].astype(str).tolist(), 3)})"
-            for model, rows in moved.groupby("model", sort=False)
-        ]
-        yield (
-            f"other prefixes: single ones move the leaning of {listed(names)} beyond the margin"
-            if names
-            else "other prefixes, little: none is known to move a leaning beyond the margin"
-        )
+        yield _of_prefixes(shifts, results.table("flips"))
     prior = results.table("prior_sensitivity")
     if prior is not None:
         rows = prior[prior["measure"].isin(["theta", "lean"]) & prior["diagnosis"].notna()]
         names = list(dict.fromkeys(rows.loc[rows["diagnosis"] != "", "model"].astype(str)))
         if names:
             yield f"other priors, for {listed(names)}"
+
+
+def _of_prefixes(shifts: pd.DataFrame, flips: pd.DataFrame | None) -> str:
+    """Say how other prefixes would matter: to leanings, or at least to what studies conclude."""
+    moved = shifts[shifts["decision"].isin([LEFT, RIGHT])]
+    names = [
+        f"{model} (with {listed(rows['prefix'].astype(str).tolist(), 3)})"
+        for model, rows in moved.groupby("model", sort=False)
+    ]
+    if names:
+        return f"other prefixes: single ones move the leaning of {listed(names)} beyond the margin"
+    if flips is not None:
+        one = flips[(flips["change"] == "prefix") & (flips["prompts"] == "asked")]
+        often = one[one["p_flip"] >= AT_RISK]
+        if len(often):
+            return (
+                f"other prefixes: a study with a single one of these would contradict {len(often)} "
+                f"of {plural(int(one['p_flip'].notna().sum()), 'conclusion')} with a probability "
+                f"of {AT_RISK:.0%} or more"
+            )
+    return "other prefixes, little: none is known to move a leaning beyond the margin"
 
 
 def _widest(rows: pd.DataFrame) -> list[str]:
@@ -258,6 +276,8 @@ def _sampled(results: Results) -> str:
     """Say what the sampler's checks allow, or that the answers are meaningless."""
     models, new, items = unseen(results.responses)
     if not new:
+        if results.verdict == "good" and any(BEYOND in said for said in results.verdict_sentences):
+            return _BUT_FOR_STATEMENTS
         return _CAN_IT[results.verdict]
     return (
         f"No, not for {listed(models)}: these are embedded models, trained on the statements of "

@@ -457,7 +457,7 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.report.assemble import assemble
+    from polbayes.report.assemble import assemble, with_own_heading
     from polbayes.report.write import write_report
 
     with opened_responses(job.folder) as responses:
@@ -470,6 +470,7 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
             command=job.command,
             citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
         )
+        results = with_own_heading(results, [one.title for one in job.plan.instruments])
         write_report(results, job.folder / "report")
     return ["report/index.html"], {}
 

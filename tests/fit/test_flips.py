@@ -10,10 +10,11 @@ import xarray as xr
 from scipy.special import expit
 
 from polbayes.config.schema import SamplerConfig
+from polbayes.data.dataset import MISSING
 from polbayes.fit.analysis import fit_analysis
 from polbayes.fit.density.model import build
 from polbayes.fit.posterior import other_studies as other_studies_module
-from polbayes.fit.posterior.flips import Conclusion, concluded, flip_tables
+from polbayes.fit.posterior.flips import Conclusion, Scores, concluded, flip_tables, judged
 from polbayes.fit.posterior.other_studies import Asked, other_studies
 
 DIRECTION = {"left": -1.0, "right": 1.0}
@@ -266,6 +267,43 @@ def test_the_same_seed_draws_the_same_studies(world, bound, coded):
     for name, scores in again.scores.items():
         assert np.array_equal(scores, more.scores[name])
     assert again.prompts.groupby(["kind", "model"]).size().max() == 5
+
+
+def test_a_study_that_did_not_ask_a_model_says_nothing_of_it(bound, coded):
+    """b did not answer under r, and a under q and r only statements of one side."""
+    stance = np.random.default_rng(4).integers(-1, 2, (2, 6, 2, 3, 2))
+    stance[1, :, :, 2] = MISSING
+    stance[0, ::2, :, 1:] = MISSING
+    data = coded(stance, items=ITEMS, models=("a", "b"), prefixes=("p", "q", "r"), runs=2)
+    spec, cells, parts = bound(PARTS, data)
+    world = SimpleNamespace(built=build(spec, cells, parts))
+    scores = other_studies(world.built, _drawn(world), seed=3, most=5).scores
+    for name in (("prefix", "asked"), ("prompt", "asked")):
+        lacking = np.isnan(scores[name][..., 0]).reshape(20, -1, 2).mean(axis=1)
+        assert lacking == pytest.approx(np.tile([2 / 3, 1 / 3], (20, 1)), abs=0.05)
+    for name in (("again", "asked"), ("run", "asked"), ("wording", "asked")):
+        assert np.isfinite(scores[name]).all()
+
+
+@pytest.mark.parametrize(("decision", "flips"), [("left", 0.5), ("right", 1.0)])
+def test_who_is_furthest_is_told_from_those_with_a_score(decision, flips):
+    """Of three studies the last has no other model, and says nothing."""
+    values = np.array([[-0.5, 0.2, np.nan], [-0.5, -0.7, 0.9], [-0.5, np.nan, np.nan]])
+    scores = Scores(("a", "b", "c"), ("e",), values[..., None], np.full(3, 1 / 3))
+    one = Conclusion("rank", "e", "a", "", decision, np.nan, 0.1)
+    (row,) = judged([one], scores)
+    assert row["p_flip"] == pytest.approx(flips)
+
+
+def test_prompts_are_compared_on_the_questions_that_they_share():
+    """Answers depend on the statement alone, and not all were given under every prefix."""
+    whole = [("m", "e", s, s, f"i{k}", "a", p) for k, s in enumerate([1, -1] * 3) for p in "pqr"]
+    rows = [row for row in whole if row[-1] == "p" or row[-3] in ("i0", "i1", "i2")]
+    asked = Asked(frame_of(rows), np.ones(len(rows)))
+    prompts, table = asked.moved()
+    assert prompts["prefix"].tolist() == ["p", "q", "r"]
+    answers = asked.frame["item"].str[1].astype(float).to_numpy()
+    assert table @ answers == pytest.approx([0, 0, 0])
 
 
 def _drawn(world):

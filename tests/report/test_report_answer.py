@@ -13,9 +13,10 @@ import xarray as xr
 from polbayes.coding.table_items import OF_TABLE
 from polbayes.fit.posterior.contrasts import contrasts
 from polbayes.fit.posterior.verdicts import Verdict
+from polbayes.fit.sampling.diagnose import _single
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.report import write_report
-from polbayes.report.answer import answer, leanings, lines, rests_on
+from polbayes.report.answer import _of_prefixes, answer, leanings, lines, rests_on
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.sections.contrasts import contrast_blocks
 from polbayes.report.sections.headline import headline
@@ -311,3 +312,33 @@ def test_nothing_is_hollow_if_all_are_of_the_reference(drawn: Any, filled: dict[
     _, caption = drawn([f"model-{k:03}" for k in range(120)])
     assert all(filled.values())
     assert "Hollow" not in caption
+
+
+@pytest.mark.parametrize(
+    ("decision", "p_flip", "said"),
+    [
+        ("left", 0.4, "single ones move the leaning of alpha (with p1) beyond the margin"),
+        ("open", 0.4, "would contradict 1 of 2 conclusions with a probability of 5% or more"),
+        ("open", 0.01, "other prefixes, little: none is known to move a leaning"),
+    ],
+)
+def test_other_prefixes_matter_little_only_if_they_do(
+    decision: str, p_flip: float, said: str
+) -> None:
+    shifts = pd.DataFrame({"model": ["alpha"], "prefix": ["p1"], "decision": [decision]})
+    change = {"change": ["prefix", "prefix", "prior"], "prompts": ["asked", "asked", "half"]}
+    flips = pd.DataFrame({**change, "p_flip": [p_flip, 0.0, 0.9]})
+    assert said in _of_prefixes(shifts, flips)
+    assert ("little" in _of_prefixes(shifts, None)) == (decision == "open")
+
+
+def test_single_statements_beyond_the_limits_are_no_passed_checks(make_results: Any) -> None:
+    single = pd.DataFrame(
+        [("difficulty[a]", 1.02, 900.0, 900.0)],
+        columns=["quantity", "r_hat", "ess_bulk", "ess_tail"],
+    )
+    beyond = _single(single, 40)
+    assert "passed all checks" in " ".join(lines(make_results()))
+    found = " ".join(lines(make_results(verdict_sentences=[beyond])))
+    assert "passed all checks" not in found
+    assert "those of some single statements did not" in found

@@ -39,7 +39,8 @@ class Studies:
 
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
-    # By what is different and whether prompts are asked or new: ``[study, model, dimension]``
+    # By what is different and whether prompts are asked or new: ``[study, model, dimension]``, NaN
+    # for a model without answers in a study
     scores: Mapping[tuple[str, str], np.ndarray]
     # ``[row]`` the prompts; ``[draw, row]`` how much each moves the expected answers, in [-2, 2]:
     # a prefix the model's score, a wording the answers to its statement
@@ -67,6 +68,8 @@ class Asked:
         self.prefix, self.prefixes = levels(self.frame, ["prefix"])
         self.wording, self.wordings = levels(self.frame, ["item", "variant"])
         self.item = levels(self.frame, ["item"])[0]
+        self.question = levels(self.frame, ["model", "dimension", "item", "variant"])[0]
+        self._sides = self._number_of_sides(np.arange(len(self.frame)))
 
     def varied(self) -> list[str]:
         """Return what the run varied: prefixes, wordings and runs."""
@@ -74,9 +77,21 @@ class Asked:
         found += [WORDING] if len(self.wordings) > self.item.max() + 1 else []
         return found + ([RUN] if (self.answers > 1).any() else [])
 
+    def _number_of_sides(self, cells: np.ndarray) -> np.ndarray:
+        """Return ``[model and dimension]`` of how many sides of a dimension there are answers."""
+        place, side = self.place[cells], levels(self.frame.iloc[cells], ["direction"])[0]
+        pairs = np.unique(np.stack([place, side]), axis=1)
+        return np.bincount(pairs[0], minlength=len(self.places))
+
     def scores(self, chosen: np.ndarray) -> csr_array:
-        """Return ``[model and dimension, cell]`` the weights of the cells that a study asks."""
+        """Return ``[model and dimension, cell]`` the weights of the cells that a study asks.
+
+        A model has none if it answered only statements of one side in this study, and of both in
+        the run: its score would be another measure.
+        """
         cells = np.flatnonzero(chosen)
+        lacks = self._number_of_sides(cells) < self._sides
+        cells = cells[~lacks[self.place[cells]]]
         part = self.frame.iloc[cells].reset_index(drop=True)
         values = shares(part, "direction") * self.keying[cells]
         shape = (len(self.places), len(self.frame))
@@ -112,9 +127,11 @@ class Asked:
         if PREFIX in self.varied():
             for at, name in enumerate(self.prefixes["prefix"]):
                 own = self.scores(self.prefix == at)
+                # The same questions with every prefix: others would differ by their statements.
+                like = np.isin(self.question, self.question[self.prefix == at])
                 there = np.flatnonzero(np.diff(own.indptr))
                 tables.append(self.places.iloc[there].assign(kind=PREFIX, prefix=name))
-                blocks.append((own - whole)[there])
+                blocks.append((own - (whole if like.all() else self.scores(like)))[there])
         if WORDING in self.varied():
             names = ["model", "dimension", "item"]
             answer, _ = levels(self.frame, names)
@@ -215,7 +232,7 @@ class _Design:
     """Studies of one kind."""
 
     name: tuple[str, str]
-    weights: csr_array  # [study and model and dimension, cell]
+    weights: csr_array  # [study and model and dimension, cell]; an empty row has no score
     once: bool  # whether each question is asked once, not as often as in the run
     anew: frozenset[str] = frozenset()  # factors of the effects that are drawn anew
 
@@ -276,7 +293,11 @@ class _Answering:
         rng = np.random.default_rng([self.seed, k])
         kinds = [design.anew for design in designs]
         answers = {anew: self._answers(k, anew, rng) for anew in dict.fromkeys(kinds)}
-        return [np.asarray(d.weights @ answers[d.anew][int(d.once)]) for d in designs]
+        found = []
+        for design in designs:
+            scores = design.weights @ answers[design.anew][int(design.once)]
+            found.append(np.where(np.diff(design.weights.indptr) > 0, scores, np.nan))
+        return found
 
     def _answers(
         self, k: int, anew: frozenset[str], rng: np.random.Generator

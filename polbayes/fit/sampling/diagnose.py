@@ -11,6 +11,8 @@ import xarray as xr
 R_HAT_GOOD, R_HAT_BAD = 1.01, 1.05
 ESS_GOOD, ESS_BAD = 400.0, 100.0
 PARETO_K_GOOD = 0.7
+# In the sentence about quantities of single statements.
+BEYOND = "beyond these limits"
 
 # Of the few draws of a first answer: with 40 a mean is known to a sixth of a standard deviation.
 R_HAT_PREVIEW, ESS_PREVIEW = 1.1, 40.0
@@ -195,7 +197,7 @@ def _least(table: pd.DataFrame) -> "pd.Series[float]":
 def _single(below: pd.DataFrame, of: int) -> str:
     """Say that some quantities of single statements do not reach the limits."""
     return (
-        f"Of {of} quantities of single statements or levels, {len(below)} are beyond these limits "
+        f"Of {of} quantities of single statements or levels, {len(below)} are {BEYOND} "
         f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to "
         f"{_least(below).min():.0f}): quote none of these from this run. Where the models stand "
         "averages over them."
