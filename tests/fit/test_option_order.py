@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
+from polbayes.data.dataset import CELL_DIMS, STATUS
 from polbayes.fit.fit import fit
 from polbayes.fit.spec.cells import gather_cells
 from polbayes.fit.spec.spec import parse_spec
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import load_prefixes
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -68,3 +72,30 @@ def test_one_order_alone_makes_a_one_sided_questionnaire_biased(coded):
     }
     assert (abs(mean["both"] - THETA) < 0.3).all()
     assert (mean["one"] - THETA > 0.4).all()
+
+
+def test_the_order_that_a_shipped_scale_draws_is_a_predictor():
+    """Which end comes first is drawn for every cell of the design, and its effect comes back."""
+    rng = np.random.default_rng(4)
+    keying = np.tile([1, -1], ITEMS // 2)
+    items = tuple(
+        Item(f"e{k:02}", "economic", d, "s", (Variant("original", f"S{k}", "original", 1),), {})
+        for k, d in enumerate(keying.tolist())
+    )
+    data = design(
+        [Instrument("tiny", "Tiny", "s", items)],
+        load_prefixes("scale5", ["numbers"]),
+        [ModelInfo(model, "{statement}") for model in MODELS],
+        runs=RUNS,
+    )
+    first = data["agree_first"].transpose("item", "variant", "prefix", "run").values
+    assert 0.4 < first.mean() < 0.6
+    belief = (keying * THETA[:, None])[:, :, None, None, None]
+    latent = belief + 2 * ORDER * (first - 0.5) + rng.logistic(size=data["status"].shape)
+    data["stance"] = (CELL_DIMS, np.where(latent > 0, 1, -1).astype(np.int8))
+    data["status"] = (CELL_DIMS, np.full(latent.shape, STATUS["ok"], dtype=np.int8))
+    posterior = fitted(data, acquiescence="~ 1 + agree_first")
+    of = posterior["coefficient"]
+    (at,) = np.flatnonzero(of["coefficient_name"].values == "agree_first")
+    draws = of.isel(term=at)
+    assert abs(draws.mean().item() - 2 * ORDER) < 3 * draws.std().item() < 0.6
