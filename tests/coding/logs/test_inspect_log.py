@@ -20,14 +20,16 @@ _SCRIPT = """
 import sys
 from inspect_ai import eval
 from inspect_ai.model import (
-    ChatCompletionChoice, ChatMessageAssistant, Logprob, Logprobs, ModelOutput, ModelUsage,
-    TopLogprob, get_model,
+    ChatCompletionChoice, ChatMessageAssistant, ContentReasoning, ContentText, Logprob, Logprobs,
+    ModelOutput, ModelUsage, TopLogprob, get_model,
 )
 
 def answer(messages, tools, tool_choice, config):
     said = "Yes." if "first" in messages[-1].text else "No."
     if len(messages) > 1:
         said += " " + messages[0].role + ": " + messages[0].text
+    if "first" in messages[-1].text and not config.logprobs:
+        said = [ContentReasoning(reasoning="No, or is it?"), ContentText(text=said)]
     top = [(" yes", -0.5), ("No", -1.5), ("Yes", -2.5)]
     listed = [TopLogprob(token=t, logprob=p) for t, p in top]
     at = Logprobs(content=[Logprob(token=" yes", logprob=-0.5, top_logprobs=listed)])
@@ -91,6 +93,11 @@ def test_written_answers_come_back_with_epochs_as_runs_and_prefixes_as_they_were
 
     data = open_responses(tmp_path / "back")
     assert dict(data.sizes) == {**data.sizes, "model": 1, "item": 2, "prefix": 2, "run": 2}
+    thought = to_frame(data, ["reasoning"]).groupby("item")["reasoning"].unique()
+    assert {item: list(texts) for item, texts in thought.items()} == {
+        "a": ["No, or is it?"],
+        "b": [""],
+    }
     frame = to_frame(data, ["completion", "stance"], labels=True)
     said = {(r.item, r.prefix, r.run): (r.completion, r.stance) for r in frame.itertuples()}
     assert said["a", "baseline", 2] == ("Yes.", "agree")
