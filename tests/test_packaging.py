@@ -1,5 +1,12 @@
+import re
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
+
+import pytest
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 
@@ -17,3 +24,41 @@ def test_every_package_is_installed():
     assert sorted(set(listed) - elsewhere | {"polbayes"}) == sorted(
         ".".join(folder.parts) for folder in folders
     )
+
+
+def required():
+    """Return the direct requirements."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options"]["install_requires"].split("\n")
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def pinned(file, version):
+    """Return the pins of a file that hold on a version of Python, by name."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    here = {**default_environment(), "python_version": version}
+    return {
+        canonicalize_name(one.name): re.fullmatch(r"==([\w.]+)", str(one.specifier))[1]
+        for one in found
+        if one.marker is None or one.marker.evaluate(here)
+    }
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.13"])
+def test_locked_versions_are_those_that_are_required_and_tested(version):
+    locked = pinned(f"locks/python-{version}.txt", version)
+    for one in required():
+        assert one.specifier.contains(locked[canonicalize_name(one.name)]), one
+    tested = pinned("constraints.txt", version)
+    both = locked.keys() & tested.keys()
+    assert len(both) > 15
+    assert {name: locked[name] for name in both} == {name: tested[name] for name in both}
+
+
+def test_the_metadata_names_the_versions_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11"
+    named = [one.rsplit(" ", 1)[1] for one in project["classifiers"] if "Python :: 3." in one]
+    assert named == ["3.11", "3.12", "3.13"]
