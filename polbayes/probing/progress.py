@@ -57,7 +57,7 @@ class Counts:
         else:
             parts = [f"{100 * self.usable / self.answered:.1f} % with a text"]
         others = {"cut off": self.truncated, "refused": self.refused}
-        others |= {"invalid": self.invalid, "errors": self.errors}
+        others |= {"invalid": self.invalid, "error" if self.errors == 1 else "errors": self.errors}
         return ", ".join(parts + [f"{n:,} {name}" for name, n in others.items() if n])
 
 

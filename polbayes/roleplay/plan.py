@@ -11,6 +11,7 @@ from polbayes.instrument.prompts import load_template
 from polbayes.instrument.scenarios import STAGES, TWINS, UNITS, WORDINGS, Scenario, load_scenarios
 from polbayes.judging.declared import judges_of, judging_elicitation, named_as_judge
 from polbayes.probing.costs import cost_in_words
+from polbayes.report.prose import plural
 from polbayes.roleplay.rubric import Reading, request
 from polbayes.roleplay.texts import Texts, load_texts, turn
 
@@ -127,15 +128,14 @@ def dry_run(config: RunConfig) -> str:
     plan = plan_roleplay(config)
     dialogues = plan.dialogues
     turns = len(dialogues) * len(UNITS)
-    counts = (
-        f"{len(plan.scenarios)} scenarios, {len(plan.twins)} twins, {len(plan.wordings)} wordings"
-    )
+    sizes = {"scenario": plan.scenarios, "twin": plan.twins, "wording": plan.wordings}
+    counts = ", ".join(plural(len(of), name) for name, of in sizes.items())
     checked = 2 * min(config.judging.sample, turns * len(plan.models))
     per_judge = turns * len(plan.models) + checked
     lines = [
-        f"{len(plan.models)} respondents play {len(dialogues):,} dialogues each ({counts}), "
-        f"{turns:,} turns a respondent with the plain questions.",
-        f"{len(plan.judges)} judges rate every text: up to {per_judge:,} requests a judge, "
+        f"{plural(len(plan.models), 'respondent')}, {plural(len(dialogues), 'dialogue')} each "
+        f"({counts}): {turns:,} turns a respondent with the plain questions.",
+        f"{plural(len(plan.judges), 'judge')} of every text: up to {per_judge:,} requests a judge, "
         f"{checked:,} of them to check order and scale, without what is asked again.",
         "",
         "tokens of prompts (about), tokens of answers (at most), cost",

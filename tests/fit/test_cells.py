@@ -70,6 +70,12 @@ def test_every_prefix_is_a_cell_of_its_own(coded, spec_of):
     assert (cells.counts == [0, 0, 4]).all()
 
 
+def test_one_answer_to_an_unscored_item_is_in_the_singular(coded, spec_of):
+    items = (*TWO, ("u1", "", "", ("original",)))
+    data = coded(1, items=items, models=("a",), prefixes=("p",), runs=1)
+    assert "Left out: 1 answer to unscored items (u1)." in gather_cells(data, spec_of(THETA)).notes
+
+
 def test_what_cannot_be_used_is_left_out_and_counted(coded, spec_of):
     items = (*TWO, ("u1", "", "", ("original",)))
     stance = np.full((2, 3, 2, 1, 4), 1)
@@ -90,7 +96,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(coded, spec_of):
     # Asked and back, scored: 12 of model a, 10 of model b; 3 and 1 of them have no stance.
     text = "\n".join(cells.notes)
     assert "2 cells were not asked yet, or failed, and left out." in text
-    assert "8 answers to unscored items (u1) are left out." in text
+    assert "Left out: 8 answers to unscored items (u1)." in text
     assert "a: no stance that the model can use in 3 of 12 answers (25.0%)." in text
     assert "b: no stance that the model can use in 1 of 10 answers (10.0%)." in text
     assert len(cells.notes) == 4

@@ -14,7 +14,7 @@ def test_counts_of_open_answers():
     records = [answer(), answer("refused"), answer("invalid"), answer("error"), answer()]
     assert counts.add([*records, {"note": "so"}, {"tokens": [3]}]) == 5
     assert counts == Counts(answered=5, usable=2.0, refused=1, invalid=1, errors=1)
-    assert counts.in_words() == "40.0 % with a text, 1 refused, 1 invalid, 1 errors"
+    assert counts.in_words() == "40.0 % with a text, 1 refused, 1 invalid, 1 error"
     assert Counts().in_words() == "no answers yet"
     cut = Counts()
     cut.add([answer(text="I think", truncated=True), answer(text="I agree.", truncated=False)])
@@ -29,7 +29,7 @@ def test_where_probabilities_are_read_the_mass_that_says_something_is_usable():
     assert (counts + counts).answered == 4
     # Of what failed no mass is known, and it is said apart.
     counts.add([answer("error"), answer("refused")], (1, -1, 0))
-    assert counts.in_words() == "50.0 % of the mass agrees or disagrees, 1 refused, 1 errors"
+    assert counts.in_words() == "50.0 % of the mass agrees or disagrees, 1 refused, 1 error"
     assert (counts + counts).in_words() == (
         "50.0 % of the mass agrees or disagrees, 2 refused, 2 errors"
     )
@@ -78,5 +78,5 @@ def test_in_a_terminal_there_is_a_bar(capsys, monkeypatch):
         meter.add([answer("error")])
     err = capsys.readouterr().err
     assert "m: 100%" in err
-    assert "0.0 % with a text, 1 errors" in err
+    assert "0.0 % with a text, 1 error" in err
     assert "probe:" not in err

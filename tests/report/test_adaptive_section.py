@@ -31,6 +31,7 @@ def test_batches_and_the_end_are_shown(make_results):
     assert "Asking ended because the budget is spent." in said
     (bullets,) = (block for block in section.blocks if isinstance(block, Bullets))
     assert "60 questions, 100 so far; the widest 90% interval" in bullets.entries[1][1]
+    assert [bold for bold, _ in bullets.entries] == ["Batch 1:", "Batch 2:"]
     assert "1.25" in bullets.entries[1][1]
     assert BIASED in bias(results).reading
 

@@ -64,7 +64,7 @@ def folded(blocks: tuple[Block, ...]) -> str:
 def test_sentences_figure_tables_and_file_agree(results: Any, tmp_path: Path) -> None:
     decided = from_centre(results)
     blocks = answer(results)
-    each = dict(line.split(" : ", 1) for line in folded(blocks).splitlines())
+    each = dict(line.split("  ", 1) for line in folded(blocks).splitlines())
     (picture,) = (b for b in blocks if isinstance(b, Picture))
     drawn = {}
     for axes, dimension in zip(picture.figure.axes, ("economic", "cultural"), strict=True):

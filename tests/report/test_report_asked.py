@@ -165,6 +165,11 @@ def test_of_very_many_wordings_the_page_shows_the_first_of_every_item(monkeypatc
         assert len(rows) == 2 * each
         assert len(sheets["statements"]) == 12
         assert fold.title.startswith("All 12" if each == 6 else f"{2 * each} of the 12 ")
+    monkeypatch.setattr(sections_prompts, "MOST_STATEMENTS", 2)
+    (fold,) = sections_prompts._statements(data, {})
+    assert fold.blocks[0].caption.startswith("The first wording of every item;")
+    (fold,) = sections_prompts._statements(data.isel(item=[0], variant=[0]), {})
+    assert fold.title == "The wording of the statement"
 
 
 def test_prompts_of_a_table_are_shown_as_it_has_them(make_results: Any) -> None:

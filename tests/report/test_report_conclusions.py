@@ -18,7 +18,7 @@ def texts(blocks: tuple[Block, ...] | list[Block]) -> str:
     found = [b.text for b in blocks if isinstance(b, Paragraph)]
     for block in blocks:
         if isinstance(block, Bullets):
-            found += [f"{bold}: {text}" for bold, text in block.entries]
+            found += [f"{bold} {text}" for bold, text in block.entries]
     return "\n".join(found)
 
 

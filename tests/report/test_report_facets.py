@@ -96,6 +96,13 @@ def test_sections_say_the_sign_and_the_advice(tables):
     assert judge_effects(Found(tables)).id == "judge-effects"
     text = judge_precision(Found(tables)).blocks[0].text
     assert "3 judges and 40 scenarios: 120 rated units" in text
+    one = tables["facet_d_study"].assign(judges=1, scenarios=1, ratings=1)
+    text = judge_precision(Found({"facet_d_study": one})).blocks[0].text
+    assert "this size (1 judge and 1 scenario)" in text
+    assert "1 judge and 1 scenario: 1 rated unit of each" in text
+    none = one.assign(cheapest=False)
+    text = judge_precision(Found({"facet_d_study": none})).blocks[0].text
+    assert "1 judge and 1 scenario come closest" in text
     bad = Found(tables)
     bad.verdict = "bad"
     assert "No advice" in judge_precision(bad).blocks[0].text

@@ -15,7 +15,7 @@ from polbayes.report.page import sections
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections import SECTIONS
 from polbayes.report.sections.bias import bias
-from polbayes.report.sections.consistency import consistency
+from polbayes.report.sections.consistency import consistency, order_agreement
 from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
 from polbayes.report.sections.variance import SOURCES
@@ -120,6 +120,15 @@ def test_with_one_wording_there_is_nothing_to_be_consistent_with(make_results):
     assert picture.caption.startswith("Positions. Crosses: 95% intervals")
     assert [text.get_text() for text in picture.figure.legends[0].get_texts()] == ["original"]
     assert isinstance(table, Fold)
+
+
+def test_what_an_order_is_compared_between_is_in_the_plural(make_results):
+    tables = make_results().tables
+    order = tables["rank_agreement_by_instrument"]
+    for over, plural in (("prefix", "prefixes"), ("variant", "variants")):
+        given = {f"rank_agreement_by_{over}": order}
+        (fold,) = order_agreement(make_results(tables=given))
+        assert f"between two {plural}: 1 is the same order" in fold.blocks[0].caption
 
 
 def test_of_many_statements_those_that_tell_most_are_drawn(make_results):

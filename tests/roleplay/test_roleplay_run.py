@@ -304,9 +304,9 @@ def test_a_dry_run_counts_and_shows_and_writes_nothing(tmp_path, capsys, monkeyp
     prices = ["+judges.lab.api.price_input=1.0", "+judges.lab.api.price_output=2.0"]
     assert _main([*EXPERIMENT, *served, *prices, "task=dry_run"]) == 0
     out = capsys.readouterr().out
-    assert "5 respondents play 2 dialogues each (1 scenarios, 2 twins, 1 wordings)" in out
+    assert "5 respondents, 2 dialogues each (1 scenario, 2 twins, 1 wording): 12 turns" in out
     # 5 x 12 turns, and the sample of 60 once more in each of two ways.
-    assert "4 judges rate every text: up to 180 requests a judge" in out
+    assert "4 judges of every text: up to 180 requests a judge" in out
     assert "lab (judge): " in out
     assert "about " in out
     assert "### THOUGHTS" in out

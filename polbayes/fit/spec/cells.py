@@ -229,7 +229,9 @@ def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if scored.all():
         return frame, notes
     if items:
-        notes.append(f"{(~scored).sum():,} answers to unscored items ({items}) are left out.")
+        left_out = int((~scored).sum())
+        what = "1 answer" if left_out == 1 else f"{left_out:,} answers"
+        notes.append(f"Left out: {what} to unscored items ({items}).")
     return frame[scored], notes
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from polbayes.report.blocks import Block, Bullets, Section
 from polbayes.report.numbers import count, share
+from polbayes.report.prose import plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -31,9 +32,9 @@ def adaptive(results: Results) -> Section | None:
     asked, questions = int(about["put"]), int(about["questions"])
     reading = (
         f"Of the {count(questions)} questions of the design {count(asked)} "
-        f"({share(asked / questions)}) were put, in {count(len(about['batches']))} batches. The "
-        "first were drawn at random, with both sides of each dimension and all prefixes for every "
-        "model. Each further batch has the "
+        f"({share(asked / questions)}) were put, in {plural(len(about['batches']), 'batch')}. "
+        "The first were drawn at random, with both sides of each dimension and all prefixes for "
+        "every model. Each further batch has the "
         "questions whose answers were expected to tell most about the positions of the models and "
         "their differences, given all answers before, per cost.",
         f"Asking ended because {about['ended']}.",
@@ -46,8 +47,8 @@ def adaptive(results: Results) -> Section | None:
         put += int(size)
         lines.append(
             (
-                f"Batch {number}",
-                f"{count(size)} questions, {count(put)} so far; the widest "
+                f"Batch {number}:",
+                f"{plural(size, 'question')}, {count(put)} so far; the widest "
                 f"{float(about['level']):.0%} interval of θ, approximately: {float(width):.2f}",
             )
         )

@@ -6,7 +6,7 @@ from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
-from polbayes.report.prose import Noun
+from polbayes.report.prose import Noun, noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -180,8 +180,9 @@ def order_agreement(results: Results) -> list[Block]:
         layout = grid(
             table,
             columns,
-            caption=f"Agreement of the order of the {who.many} by bias between two {over}s: 1 is "
-            f"the same order, −1 the reverse. The interval takes the {who.many} as a sample.",
+            caption=f"Agreement of the order of the {who.many} by bias between two "
+            f"{noun(2, over)}: 1 is the same order, −1 the reverse. The interval takes the "
+            f"{who.many} as a sample.",
             csv=f"rank_agreement_by_{over}",
         )
         blocks.append(Fold(f"Is the order the same whatever the {over}?", (layout,)))

@@ -1,5 +1,8 @@
 """The many-facet model's results on models and judges, and how many judges are enough."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 from polbayes.report import show
@@ -7,7 +10,8 @@ from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Sect
 from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
-from polbayes.report.numbers import chance, count, number
+from polbayes.report.numbers import chance, number
+from polbayes.report.prose import plural
 from polbayes.report.results import Reported
 
 SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
@@ -183,8 +187,8 @@ def judge_precision(results: Reported) -> Section | None:
 def _advice(rows: pd.DataFrame, source: str) -> str:
     (own,) = rows[rows["own"]].to_dict(orient="records")
     text = (
-        f"From {SOURCES.get(source, source)}, a study of this size ({own['judges']} judges, "
-        f"{own['scenarios']} scenarios) puts two models in the right order with a probability of "
+        f"From {SOURCES.get(source, source)}, a study of this size ({_size(own)}) "
+        "puts two models in the right order with a probability of "
         f"{chance(own['p_pair'])}, those that are hardest to tell apart with "
         f"{chance(own['p_least'])}, "
         f"and all with {chance(own['p_all'])}. "
@@ -195,15 +199,18 @@ def _advice(rows: pd.DataFrame, source: str) -> str:
         top = rows.loc[rows["p_pair"].idxmax()]
         return text + (
             f"None of the {len(rows)} studies compared reaches {wanted} for two models; "
-            f"{top['judges']} judges and {top['scenarios']} scenarios come closest, with "
-            f"{chance(top['p_pair'])}."
+            f"{_size(top)} come closest, with {chance(top['p_pair'])}."
         )
     row = best.iloc[0]
     return text + (
         f"The smallest of {len(rows)} studies that reaches {wanted} for two models has "
-        f"{row['judges']} judges and {row['scenarios']} scenarios: {count(row['ratings'])} rated "
-        f"units of each model, with a standard error of {number(row['se'], 1)} points of alignment."
+        f"{_size(row)}: {plural(row['ratings'], 'rated unit')} of each model, with a standard "
+        f"error of {number(row['se'], 1)} points of alignment."
     )
+
+
+def _size(study: Mapping[Any, Any] | pd.Series) -> str:
+    return " and ".join(plural(study[f"{name}s"], name) for name in ("judge", "scenario"))
 
 
 def _designs(designs: pd.DataFrame, level: float) -> Block:

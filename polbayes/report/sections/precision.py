@@ -98,9 +98,9 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
     for dimension in dict.fromkeys(designs["dimension"]):
         rows = designs[designs["dimension"] == dimension]
         name = (
-            "All questions"
+            "All questions:"
             if dimension == "total"
-            else f"{results.about(dimension).capitalize()} questions"
+            else f"{results.about(dimension).capitalize()} questions:"
         )
         entries.append((name, f"{_now(own, rows, results)} {_cheapest(rows, results.who)}"))
     widest = designs[designs["dimension"] == _shown(designs)]

@@ -146,7 +146,9 @@ def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block
         *show.texts("item", "variant", "statement", "dimension", "kind", "agreeing_is", "source")
     ]
     title, caption, shown = (
-        f"All {len(table)} wordings of the statements",
+        "The wording of the statement"
+        if len(table) == 1
+        else f"All {len(table)} wordings of the statements",
         "Every wording asked.",
         table,
     )
@@ -154,7 +156,8 @@ def _statements(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block
         each = max(MOST_STATEMENTS // table["item"].nunique(), 1)
         shown = table[table.groupby("item", sort=False).cumcount() < each]
         title = f"{len(shown)} of the {len(table)} wordings of the statements"
-        caption = f"The first {each} wordings of every item; the CSV has all."
+        first = "The first wording" if each == 1 else f"The first {each} wordings"
+        caption = f"{first} of every item; the CSV has all."
     layout = grid(shown, columns, caption=caption, csv="statements", searchable=True)
     return [Fold(title, (layout,))]
 

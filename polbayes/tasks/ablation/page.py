@@ -9,6 +9,7 @@ from polbayes.config.schema import RunConfig
 from polbayes.report.blocks import Fold, Section, Verbatim
 from polbayes.report.numbers import count, number
 from polbayes.report.page import Front, moment
+from polbayes.report.prose import plural
 from polbayes.report.sections.ablation import PANELS, ablation, which
 from polbayes.report.visible import visible
 
@@ -57,7 +58,7 @@ def _setting(row: pd.Series) -> str:
     """Name a setting of the table."""
     if "decoding" in row:
         return f"{row['decoding']}, coders: {row['coder']}"
-    return f"{row['size']} options, {which(row['composition'])}"
+    return f"{plural(row['size'], 'option')}, {which(row['composition'])}"
 
 
 def sections(

@@ -12,6 +12,7 @@ from asking import SMALL, STUBS
 from polbayes.cli import _main
 from polbayes.data.dataset import read_dataset
 from polbayes.run.finished import answer_of_folder
+from polbayes.run.pairs.report.judges import enough
 from polbayes.run.pairs.report.positions import beliefs
 from polbayes.run.pairs.report.results import PairsResults
 from polbayes.run.pairs.report.tilt import standing
@@ -227,3 +228,13 @@ def test_positions_are_as_good_as_the_run_that_they_are_of(verdict, of_positions
     heading = "Economic: r = 0.40 [0.10, 0.70]" if given else "Economic"
     assert axes.get_title(loc="left") == heading
     assert ("correlation 0.40" in text) == given
+
+
+def test_one_judge_and_one_topic_are_in_the_singular():
+    numbers = dict.fromkeys(("se", "least", "se_difference", "least_difference"), 0.5)
+    rows = [{"judges": n, "topics": n, "verdicts": n, "own": n == 1} for n in (1, 2)]
+    designs = pd.DataFrame(rows).assign(**numbers, judges_known=True)
+    about = dict.fromkeys(("title", "description", "name", "command", "created", "way"), "")
+    data = {"verdicts": xr.Dataset(), "responses": xr.Dataset()}
+    section = enough(PairsResults(**about, **data, tables={"verdict_design": designs}))
+    assert section.blocks[0].text.startswith("With 1 judge and 1 topic, as here, ")

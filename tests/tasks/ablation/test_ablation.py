@@ -155,7 +155,7 @@ def test_the_answer_is_between_which_settings_a_model_lies():
     assert answer_lines(many)[-1] == "and 3 more in the report's tables"
     lexicon = table[:2].drop(columns=["decoding", "coder"]).assign(size=[2, 1], composition=[0, 3])
     assert answer_lines(lexicon) == [
-        "m, polar consistency: 0.20 (2 options, the first) to 0.80 (1 options, random, no. 3)"
+        "m, polar consistency: 0.20 (2 options, the first) to 0.80 (1 option, random, no. 3)"
     ]
 
 

@@ -9,6 +9,7 @@ from polbayes.report.blocks import Block, Bullets, Column, Fold, Paragraph, Pict
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.numbers import count, number
+from polbayes.report.prose import plural
 from polbayes.run.pairs.report.results import PairsResults
 
 if TYPE_CHECKING:
@@ -155,11 +156,11 @@ def _advice(designs: pd.DataFrame) -> str:
     (own,) = designs[designs["own"]].to_dict(orient="records")
     best = designs.loc[designs["se"].idxmin()]
     text = (
-        f"With {count(own['judges'])} judges and {count(own['topics'])} topics, as here, the "
+        f"With {plural(own['judges'], 'judge')} and {plural(own['topics'], 'topic')}, as here, the "
         f"standard error of a tilt is {number(own['se'])}, and that of a difference between two "
-        f"models {number(own['se_difference'])}. With {count(best['judges'])} judges and "
-        f"{count(best['topics'])} topics they are {number(best['se'])} and "
-        f"{number(best['se_difference'])}."
+        f"models {number(own['se_difference'])}. With "
+        f"{plural(best['judges'], 'judge')} and {plural(best['topics'], 'topic')} they are "
+        f"{number(best['se'])} and {number(best['se_difference'])}."
     )
     if not own["judges_known"]:
         text += " How far judges differ cannot be known from one, and is left out."
