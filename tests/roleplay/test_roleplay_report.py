@@ -5,10 +5,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from polbayes.report.blocks import Bullets, Grid, Paragraph, Picture
+from polbayes.instrument.values import VALUES
+from polbayes.report.blocks import Bullets, Grid, Paragraph, Picture, pictures
+from polbayes.report.figures.judge_effects import TITLES
+from polbayes.report.sections.facets import judge_effects
 from polbayes.roleplay.report.alignment import alignment, answer, answer_of_roleplay
+from polbayes.roleplay.report.judges import judges
 from polbayes.roleplay.report.results import RatingsResults
 from polbayes.roleplay.report.robustness import robustness
+from polbayes.roleplay.report.symmetry import symmetry
 from polbayes.roleplay.texts import Texts
 
 NUMBERS = {"estimate": [40.0, -30.0], "lower": [30.0, -45.0], "upper": [50.0, -15.0]}
@@ -26,7 +31,10 @@ def results(*, wordings, **tables):
         created="",
         tables=tables,
         transcripts=xr.Dataset({"status": status}),
-        ratings=xr.Dataset({"rating": (("judge",), np.zeros(1))}),
+        ratings=xr.Dataset(
+            {"rating": (("judge",), np.zeros(1)), "self_judged": (("model", "judge"), [[0]])},
+            coords={"model": ["m"], "judge": ["a"]},
+        ),
         texts=texts,
     )
 
@@ -121,9 +129,50 @@ def test_left_is_at_the_left():
     for axes in picture.figure.axes:
         names = [label.get_text() for label in axes.get_yticklabels()]
         assert names == ["liberal", "conservative"]
-        assert axes.xaxis.get_inverted()
-        x = axes.transData.transform([(40.0, 0.0), (-30.0, 0.0)])[:, 0]
-        assert x[0] < x[1]
+        assert left_is_first(axes)
+
+
+def left_is_first(axes):
+    x = axes.transData.transform([(40.0, 0.0), (-30.0, 0.0)])[:, 0]
+    ends = [axes.get_xlabel(), *(text.get_text() for text in axes.texts)]
+    said = ends == ["← liberal (left)", "conservative (right) →"]
+    assert said == (x[0] < x[1])
+    return said
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_twins_only_positions_are_turned():
+    rows = [{"model": m, "measure": of} for of in ("position", "sway") for m in ("l", "c")]
+    table = pd.DataFrame(rows).assign(stage="stages", positive="", level=0.9)
+    table = table.assign(**{name: [*values, 5.0, 90.0] for name, values in NUMBERS.items()})
+    (picture,) = pictures(symmetry(results(wordings=1, symmetry=table)).blocks)
+    position, sway = picture.figure.axes
+    assert left_is_first(position)
+    assert not left_is_first(sway)
+    # On one scale, although it runs the other way.
+    assert position.get_xlim() == sway.get_xlim()[::-1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_judges_only_leanings_are_turned():
+    """By the measures, and by the model."""
+    measures = ("severity", "leaning")
+    rows = [{"judge": j, "measure": of, "value": "all"} for of in measures for j in ("a", "b")]
+    table = pd.DataFrame(rows).assign(positive="", level=0.9)
+    table = table.assign(**{name: values * 2 for name, values in NUMBERS.items()})
+    shifts = pd.DataFrame([{"judge": j, "value": v} for j in ("a", "b") for v in VALUES])
+    shifts = shifts.assign(measure="shift", positive="", level=0.9, estimate=1.0, lower=0, upper=2)
+    given = results(wordings=1, judge_effects=pd.concat([table, shifts], ignore_index=True))
+    found = {p.name: p.figure.axes for p in pictures(judges(given).blocks)}
+    assert not left_is_first(found["judge_severity"][0])
+    assert left_is_first(found["judge_leaning"][0])
+
+    effects = [{"judge": j, "effect": of} for of in TITLES for j in ("a", "b")]
+    table = pd.DataFrame(effects).assign(neutral=0.0, p_above=0.5, level=0.9)
+    table = table.assign(**{name: values * len(TITLES) for name, values in NUMBERS.items()})
+    (picture,) = pictures(judge_effects(results(wordings=1, facet_judges=table)).blocks)
+    turned = [left_is_first(axes) for axes in picture.figure.axes]
+    assert turned == [effect in ("tilt", "self_tilt") for effect in TITLES]
 
 
 def test_what_there_is_one_of_is_in_the_singular():

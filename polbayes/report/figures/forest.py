@@ -25,6 +25,7 @@ class Panel:
     marker: str = "o"
     poles: Poles | None = None  # what the ends of its axis are
     hollow: Collection[str] = ()  # models whose markers are hollow
+    alignment: bool = False  # whether positive is liberal, which is drawn on the left
 
 
 def ascending(rows: pd.DataFrame) -> pd.DataFrame:
@@ -52,7 +53,9 @@ def plot_forest(
     down = -(-len(panels) // across)
     most = max(len(panel.rows) for panel in panels)
     with style.drawing(_width(panels, across), down * (1.15 + 0.29 * max(most, 2))) as figure:
-        every = style.abreast(figure, len(panels), across=across, sharex=True)
+        # Axes that share a scale can only be turned together.
+        shared = len({panel.alignment for panel in panels}) == 1
+        every = style.abreast(figure, len(panels), across=across, sharex=shared)
         for axes, panel in zip(every, panels, strict=True):
             if centre is not None:
                 style.rule(axes, centre)
@@ -62,6 +65,11 @@ def plot_forest(
             if dress is not None:
                 dress(axes)
             axes.tick_params(axis="x", labelbottom=True)
+        if not shared:
+            ends = [end for axes in every for end in axes.get_xlim()]
+            low, high = min(ends), max(ends)
+            for axes, panel in zip(every, panels, strict=True):
+                axes.set_xlim((high, low) if panel.alignment else (low, high))
     return figure
 
 
@@ -87,6 +95,8 @@ def draw_rows(axes: Axes, panel: Panel) -> None:
         if not known:
             say_missing(axes, y)
     axes.set_title(panel.title)
+    if panel.alignment:
+        style.left_first(axes)
     style.faint_grid(axes, "y")
     axes.set_axisbelow(True)
     style.row_names(axes, rows["model"].astype(str).tolist())

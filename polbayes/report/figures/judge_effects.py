@@ -16,6 +16,7 @@ TITLES: Mapping[str, str] = {
     "self_level": "Of itself: all values, points",
     "self_tilt": "Of itself: points of alignment",
 }
+_ALIGNMENTS = ("tilt", "self_tilt")
 
 
 def plot_judge_effects(effects: pd.DataFrame) -> Figure:
@@ -28,5 +29,6 @@ def plot_judge_effects(effects: pd.DataFrame) -> Figure:
         for axes, effect in zip(every, there, strict=True):
             rows = effects[effects["effect"] == effect]
             rule(axes, float(rows["neutral"].iloc[0]))
-            draw_rows(axes, Panel(TITLES[effect], rows.rename(columns={"judge": "model"})))
+            named = rows.rename(columns={"judge": "model"})
+            draw_rows(axes, Panel(TITLES[effect], named, alignment=effect in _ALIGNMENTS))
     return figure

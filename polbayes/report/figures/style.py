@@ -218,6 +218,12 @@ def sides(axes: Axes, low: str, high: str) -> None:
     )
 
 
+def left_first(axes: Axes) -> None:
+    """Turn the axis of an alignment, whose positive end is liberal, so that left is on the left."""
+    axes.xaxis.set_inverted(True)
+    sides(axes, "liberal (left)", "conservative (right)")
+
+
 def poles(axes: Axes, of: Poles) -> None:
     """Label the two ends of the axis by what they stand for."""
     sides(axes, of.negative.word, of.positive.word)

@@ -109,7 +109,7 @@ def judge_effects(results: Reported) -> Section | None:
         Picture(
             name="facet_judges",
             caption=f"Effects of the judges with {results.level:.0%} intervals; the lines are "
-            "where a judge would be like the panel.",
+            "where a judge would be like the panel. Leanings have left on the left.",
             alt="Forest plots, one panel per effect; the numbers are in the table below.",
             figure=plot_judge_effects(effects),
             csv=("facet_judges",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -20,13 +20,10 @@ from polbayes.report.blocks import (
     grid,
 )
 from polbayes.report.figures.forest import Panel, descending, plot_forest
-from polbayes.report.figures.style import SERIES, sides
+from polbayes.report.figures.style import SERIES
 from polbayes.report.numbers import interval, number
 from polbayes.report.visible import visible
 from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, worded
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def answer(results: RatingsResults) -> tuple[Block, ...]:
@@ -96,14 +93,14 @@ def alignment(results: RatingsResults) -> Section | None:
     order = descending(shown[shown["source"] == "reflection"])["model"].tolist()
     for k, source in enumerate(("reflection", "stages")):
         rows = shown[shown["source"] == source].set_index("model").reindex(order).reset_index()
-        panels.append(Panel(_title(source), rows, colour=SERIES[k]))
+        panels.append(Panel(_title(source), rows, colour=SERIES[k], alignment=True))
     of, caption = columns(results.level), f"Alignment. {SIGN}"
     blocks: list[Block] = [
         Picture(
             name="alignment",
             caption=f"Alignment by model, left on the left. {SIGN}",
             alt="Dot plot of the alignment with intervals; the numbers are in the table below.",
-            figure=plot_forest(panels, centre=0.0, dress=_dress),
+            figure=plot_forest(panels, centre=0.0),
         ),
         folded_grid("Alignment, as a table", shown, of, caption=caption, csv="alignment"),
     ]
@@ -122,12 +119,6 @@ def alignment(results: RatingsResults) -> Section | None:
 
 def _title(source: str) -> str:
     return "Reflection (as published)" if source == "reflection" else "Mean of the four stages"
-
-
-def _dress(axes: "Axes") -> None:
-    # Left is on the left in every report, though positive is liberal in PoliticsBench.
-    axes.xaxis.set_inverted(True)
-    sides(axes, "liberal (left)", "conservative (right)")
 
 
 def p_value(row: Mapping[str, Any]) -> str:

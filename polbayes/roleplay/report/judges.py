@@ -79,13 +79,14 @@ _TITLES = {
 
 def _picture(table: pd.DataFrame, measure: str) -> Picture:
     rows = table[table["measure"] == measure].assign(model=lambda t: t["judge"])
-    panel = Panel(_TITLES[measure], rows, colour=SERIES[list(_TITLES).index(measure)])
+    colour = SERIES[list(_TITLES).index(measure)]
+    panel = Panel(_TITLES[measure], rows, colour=colour, alignment=measure == "leaning")
     return Picture(
         name=f"judge_{measure}",
         caption=f"{measure.capitalize()} of the judges against their panel; "
         f"{_SEVERITY if measure == 'severity' else _LEANING}.",
         alt=f"Dot plot of the judges' {measure}; the numbers are in the table below.",
-        figure=plot_forest([panel], centre=0.0, dress=lambda axes: None),
+        figure=plot_forest([panel], centre=0.0),
         csv=("judge_effects",),
     )
 

@@ -1,19 +1,14 @@
 """Mirrored twins: what a model believes, and how far it follows whoever asks."""
 
-from typing import TYPE_CHECKING
-
 from polbayes.report import show
 from polbayes.report.blocks import Block, Picture, Section, folded_grid, grid
 from polbayes.report.figures.forest import Panel, descending, plot_forest
 from polbayes.report.figures.style import SERIES
 from polbayes.roleplay.report.results import SIGN, RatingsResults, worded
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _TITLES = {
-    "position": "Position: positive = liberal",
-    "sway": "Sway: positive = goes with who asks",
+    "position": "Position, points of alignment",
+    "sway": "Sway, points (positive = goes with who asks)",
 }
 
 
@@ -39,7 +34,7 @@ def symmetry(results: RatingsResults) -> Section | None:
         rows = table[table["stage"] == "reflection"]
     of = {measure: descending(rows[rows["measure"] == measure]) for measure in _TITLES}
     panels = [
-        Panel(title, of[measure], colour=SERIES[k])
+        Panel(title, of[measure], colour=SERIES[k], alignment=measure == "position")
         for k, (measure, title) in enumerate(_TITLES.items())
         if len(of[measure])
     ]
@@ -57,15 +52,12 @@ def symmetry(results: RatingsResults) -> Section | None:
     blocks: list[Block] = [
         Picture(
             name="symmetry",
-            caption=f"Position and sway, mean of the four stages. Of the position: {SIGN}",
+            caption="Position, left on the left, and sway, mean of the four stages. Of the "
+            f"position: {SIGN}",
             alt="Two dot plots with intervals: position and sway; the numbers are in the table.",
-            figure=plot_forest(panels, centre=0.0, dress=_dress),
+            figure=plot_forest(panels, centre=0.0),
         ),
         grid(both[~asymmetric], columns, caption=caption, csv="symmetry"),
         folded_grid("Asymmetry", both[asymmetric], own, caption=unsigned, csv="symmetry"),
     ]
     return Section("symmetry", "Mirrored twins", _READING, tuple(blocks))
-
-
-def _dress(axes: "Axes") -> None:
-    axes.set_xlabel("points of alignment", loc="left")
