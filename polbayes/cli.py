@@ -130,15 +130,13 @@ def _run(arguments: list[str], mode: Mode) -> int:
     if show:
         print(text, end="")
         return 0
-    from polbayes.config.tasks import TASKS, Answer, Call
+    from polbayes.config.tasks import Call, answer_of
 
-    said = TASKS[config.task].do(Call(config, text, overrides, config_dir))
+    said = answer_of(Call(config, text, overrides, config_dir))
     if mode == "json":
-        text_only = {"text": said} if isinstance(said, str) else {}
-        facts = said.facts if isinstance(said, Answer) else text_only
-        tell("result", task=config.task, **facts)
+        tell("result", task=config.task, **({} if said is None else said.facts))
     elif said is not None:
-        print(said.text if isinstance(said, Answer) else said)
+        print(said)
     return 0
 
 

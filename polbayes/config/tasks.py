@@ -39,6 +39,10 @@ class Answer:
     text: str
     facts: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        """Return the text, so that Python and notebooks show it as the terminal does."""
+        return self.text
+
 
 @dataclass(frozen=True)
 class Task:
@@ -90,3 +94,9 @@ TASKS: Registry[Task] = Registry(
         "ablate": "polbayes.tasks.ablation:TASK",
     },
 )
+
+
+def answer_of(call: Call) -> Answer | None:
+    """Do the task of a call, and return what it found, if anything."""
+    said = TASKS[call.config.task].do(call)
+    return Answer(said, {"text": said}) if isinstance(said, str) else said

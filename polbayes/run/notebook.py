@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from polbayes.config.schema import RunConfig
+    from polbayes.config.tasks import Answer
     from polbayes.report.blocks import Picture
     from polbayes.report.results import Results
 
@@ -36,7 +37,7 @@ def run(
     config_dir: str | Path | None = None,
     progress: bool = True,
     **values: Any,
-) -> "Run | None":
+) -> "Run | Answer | None":
     """Do what ``polbayes +experiment=EXPERIMENT [KEY=VALUE ...]`` does, and open the run.
 
     Parameters
@@ -55,9 +56,10 @@ def run(
 
     Returns
     -------
-    Run
-        The run in ``run_dir``, finished as far as its ``stages``; None after a task that makes no
-        folder, such as ``task=dry_run``.
+    Run or Answer
+        The run in ``run_dir``, finished as far as its ``stages``; its `Run.said` is what the task
+        prints in a terminal. Where there is no run, as usual with ``task=dry_run`` or
+        ``task=explain``, that answer by itself; None if the task has none.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def run(
         If something in the config is wrong.
     """
     from polbayes.config.compose import compose
-    from polbayes.config.tasks import TASKS, Call
+    from polbayes.config.tasks import Call, answer_of
     from polbayes.data.progress import speaking
 
     given = [f"+experiment={experiment}"] if experiment else []
@@ -73,8 +75,8 @@ def run(
     folder = None if config_dir is None else os.fspath(config_dir)
     config, text = compose(given, folder)
     with speaking("normal" if progress else "quiet"):
-        TASKS[config.task].do(Call(config, text, given, folder))
-    return Run(config.run_dir) if _is_run(Path(config.run_dir)) else None
+        said = answer_of(Call(config, text, given, folder))
+    return Run(config.run_dir, said) if _is_run(Path(config.run_dir).expanduser()) else said
 
 
 def open_run(folder: str | Path) -> "Run":
@@ -115,7 +117,7 @@ def compare(runs: "Sequence[str | Path | Run]", *overrides: str, **settings: Any
     """
     folders = [os.fspath(one.folder if isinstance(one, Run) else one) for one in runs]
     made = run(None, "task=compare", *overrides, **{**settings, "runs": folders})
-    assert made is not None  # a comparison always has a folder
+    assert isinstance(made, Run)  # a comparison always has a folder
     return made
 
 
@@ -149,17 +151,21 @@ class Run:
     ----------
     folder
         Where it is.
+    said
+        What the task said that was done with it.
 
     Attributes
     ----------
     folder : pathlib.Path
         Where it is.
+    said : Answer or None
+        What the task said by which `run` gave it: its `text`, and the same as `facts`.
     plot
         The figures of its report as functions, e.g. ``run.plot.leaning_map()``.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder).expanduser()
+    def __init__(self, folder: str | Path, said: "Answer | None" = None) -> None:
+        self.folder, self.said = Path(folder).expanduser(), said
         if not _is_run(self.folder):
             raise UserError(f"{self.folder}: is not the folder of a run.")
         self.plot = Plots(self)
@@ -238,12 +244,16 @@ class Run:
         folders = [self.folder, *(self.folder / name for name in _TABLES)]
         return {path.stem: path for one in folders for path in sorted(one.glob("*.csv"))}
 
+    @property
+    def _lines(self) -> str:
+        return self.answer if self.said is None else self.said.text
+
     def __repr__(self) -> str:
-        return f"Run('{self.folder}')\n{self.answer}"
+        return f"Run('{self.folder}')\n{self._lines}"
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook, with a link to the report."""
-        lines, link = escape(self.answer), escape(self.report.as_posix(), quote=True)
+        lines, link = escape(self._lines), escape(self.report.as_posix(), quote=True)
         head = f"<strong>{escape(self.config.title or self.config.name)}</strong>"
         there = f'<a href="{link}">Report</a>' if self.report.is_file() else ""
         return f"<div>{head}<pre>{lines}</pre>{there}</div>"

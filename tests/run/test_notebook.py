@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import polbayes as pb
+from polbayes.cli import _main
 from polbayes.config.compose import compose
 from polbayes.data.groups import group_of
 from polbayes.errors import UserError
@@ -136,6 +138,28 @@ def test_it_shows_its_answer(run):
     page = run._repr_html_()
     assert "<pre>" in page
     assert "<script" not in page
+
+
+def test_without_a_run_the_answer_of_a_task_is_returned(tmp_path, capsys):
+    assert _main(["-q", "+experiment=wvs_prefixes", "task=explain", f"run_dir={tmp_path}"]) == 0
+    printed = capsys.readouterr().out
+    said = pb.run("wvs_prefixes", "task=explain", run_dir=tmp_path, progress=False)
+    assert f"{said!r}\n" == f"{said}\n" == printed
+    assert said.facts == {"text": said.text}
+    assert "theta" in said.text
+    assert capsys.readouterr().out == ""
+
+
+def test_with_a_run_the_answer_of_a_task_is_on_it(run):
+    again = pb.run(task="sensitivity", run_dir=run.folder, progress=False)
+    assert again.folder == run.folder
+    assert again.said.text
+    assert again.said.text in repr(again)
+    assert escape(again.said.text) in again._repr_html_()
+    assert pb.open(run.folder).said is None
+    # A run's own answer is both.
+    assert run.said.text == run.answer
+    assert run.said.facts["report"] == str(run.report)
 
 
 def test_a_finished_run_is_opened_and_not_repeated(run, capsys):
