@@ -117,6 +117,7 @@ class Grid:
     filters: tuple[str, ...] = ()  # for each column the name it is filtered by, or nothing
     folded: tuple[bool, ...] = ()  # for each column whether its texts open on a click
     id: str = ""  # its anchor on the page
+    sample: bool = False  # whether there are rows that not even the CSV has
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ def grid(
     searchable: bool = False,
     long: bool = False,
     id: str = "",
+    sample: bool = False,
 ) -> Grid:
     """Lay out a table: `MOST_SEARCHED` rows of a searchable one, `MOST_ROWS` otherwise.
 
@@ -214,6 +216,7 @@ def grid(
         filters=tuple(column.filter for column in columns),
         folded=tuple(column.folded for column in columns),
         id=id,
+        sample=sample,
     )
 
 

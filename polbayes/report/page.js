@@ -67,9 +67,11 @@ for (const grid of document.querySelectorAll(".grid")) {
   const found = element("span", "");
   const field = element("input", "");
   const lists = [];
+  const note = element("p", "", "instead");
   field.type = "search";
-  found.setAttribute("aria-live", "polite");
+  for (const told of [found, note]) told.setAttribute("aria-live", "polite");
   const filter = () => {
+    note.textContent = "";
     const words = field.value.toLowerCase().split(/\s+/);
     let count = 0;
     for (const row of rows) {
@@ -85,7 +87,7 @@ for (const grid of document.querySelectorAll(".grid")) {
     const list = element("select", "");
     const values = [...new Set(rows.map((row) => textOf(row.cells[at])))];
     list.append(new Option("all", ""), ...values.map((value) => new Option(value, value)));
-    lists.push({ at, list, name: header.dataset.filter });
+    lists.push({ at, list, name: header.dataset.filter, title: header.textContent.toLowerCase() });
     list.addEventListener("change", filter);
     if (values.length > 1) tools.append(labelled(`${header.textContent} `, list));
   }
@@ -106,13 +108,25 @@ for (const grid of document.querySelectorAll(".grid")) {
   tools.append(button);
   grid.prepend(tools);
   if (grid.id === "answers") {
+    tools.after(note);
     document.addEventListener("answers", ({ detail }) => {
-      for (const { list, name } of lists) {
-        list.value = detail[name] ?? "";
-        if (list.selectedIndex < 0) list.value = "";
+      const asked = lists.filter(({ name }) => detail[name]);
+      const fits = (row) => ({ at, name }) => textOf(row.cells[at]) === detail[name];
+      // Where the table has none of a point's answers, it shows those nearest to it.
+      let kept = asked;
+      for (const less of ["prefix", "item", "model"]) {
+        if (rows.some((row) => kept.every(fits(row)))) break;
+        kept = kept.filter(({ name }) => name !== less);
       }
+      for (const one of lists) one.list.value = kept.includes(one) ? detail[one.name] : "";
       field.value = "";
       filter();
+      if (kept.length < asked.length) {
+        const wanted = asked.map(({ name, title }) => `${title} ${detail[name]}`);
+        const shown = asked.map((one, k) => (kept.includes(one) ? wanted[k] : `any ${one.title}`));
+        const missing = "sample" in grid.dataset ? "Not in this sample" : "Without answers";
+        note.textContent = `${missing}: ${wanted.join(", ")}. Shown instead: ${shown.join(", ")}.`;
+      }
       for (let at = grid; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
       grid.scrollIntoView();
       grid.querySelector(".scroll").focus({ preventScroll: true });

@@ -227,6 +227,54 @@ def test_a_point_leads_to_the_answers_behind_it(visit: Visit) -> None:
     sync_api.expect(rows).to_have_count(0)
 
 
+@pytest.fixture(scope="module")
+def sampled_report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with eight answers for twelve pairs of models and statements."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("polbayes.report.sections.prompts.MOST_ANSWERS", 8)
+        results = make_results(items=4, prefixes=2, tables={})
+        return write_report(results, tmp_path_factory.mktemp("sampled") / "report")
+
+
+def test_a_point_without_answers_in_the_sample_leads_to_the_nearest(
+    browser: Any, sampled_report: Path
+) -> None:
+    visit = Visit(browser, sampled_report)
+    table, note = visit.page.locator("#answers"), visit.page.locator("#answers .instead")
+    rows = table.locator("tbody tr:visible")
+    visit.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    sampled = [row.locator("th, td").all_inner_texts() for row in rows.all()]
+    assert len(sampled) == 8
+    visit.draw("figure-issues")
+    controls = visit.page.locator("#figure-issues .controls")
+    controls.get_by_label("Shown").select_option("prefix: likert")
+    marks = visit.page.locator("#figure-issues .mark-rect path[aria-label]")
+    sync_api.expect(marks).to_have_count(12)
+    led = set()
+    for mark in marks.all():
+        model, statement, _ = (mark.get_attribute("aria-label") or "").split(", ")
+        item = statement.split()[0]
+        same = [row for row in sampled if row[:2] == [model, item]]
+        exact = [row for row in same if row[4] == "likert"]
+        kind = (bool(same), bool(exact))
+        if kind in led:
+            continue
+        led.add(kind)
+        mark.click()
+        nearest = exact or same or [row for row in sampled if row[0] == model]
+        assert [row.locator("th, td").all_inner_texts() for row in rows.all()] == nearest
+        assert note.inner_text() == (
+            ""
+            if exact
+            else f"Not in this sample: model {model}, item {item}, prefix likert. Shown instead: "
+            f"model {model}, {f'item {item}' if same else 'any item'}, any prefix."
+        )
+    assert len(led) == 3
+    table.get_by_label("Search").fill("a")
+    assert not note.is_visible()
+    visit.context.close()
+
+
 def test_tables_sort_and_download_defused(visit: Visit, tmp_path: Path) -> None:
     visit.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
     table = visit.page.locator("#answers")

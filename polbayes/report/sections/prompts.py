@@ -205,14 +205,24 @@ def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> lis
         Column("Answer", lambda row: _cut(row["answer"]), numeric=False),
         Column("Prompt", lambda row: _cut(row["prompt"]), numeric=False, folded=True),
     ]
-    few = f"A sample of {len(table)} of the {total} answers, "
-    few += f"spread evenly over {who.many} and items; "
-    about = (
-        f"{few if len(table) < total else ''}{'a' if len(table) < total else 'A'} click on a point "
-        "of a figure leads here and shows its answers. responses.nc has all answers."
-    )
+    sample = len(table) < total
+    sample = len(table) < total
+    about = "A click on a point of a figure leads here and shows its answers"
+    if sample:
+        about = (
+            f"A sample of {len(table)} of the {total} answers, spread evenly over {who.many} and "
+            f"items. {about}, or those nearest to it that are in the sample"
+        )
+    about += ". responses.nc has all answers."
     layout = grid(
-        table, columns, caption=about, csv="answers", searchable=True, long=True, id="answers"
+        table,
+        columns,
+        caption=about,
+        csv="answers",
+        searchable=True,
+        long=True,
+        id="answers",
+        sample=sample,
     )
     return [Fold("Prompts and answers, to be searched", (layout,))]
 
