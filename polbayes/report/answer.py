@@ -55,9 +55,12 @@ def answer(results: Results) -> tuple[Block, ...]:
     entries = (
         ("It rests on ", rests_on(results)),
         ("It would change with ", f"{change}." if change else ""),
-        ("Can it be used? ", " ".join(_usable(results))),
     )
-    blocks: list[Block] = [Paragraph(text) for text in leanings(found, results)]
+    # Whether to use it stands above the picture, which may fill the first screen.
+    blocks: list[Block] = [
+        *(Paragraph(text) for text in leanings(found, results)),
+        Bullets((("Can it be used? ", " ".join(_usable(results))),)),
+    ]
     known = [row for row in found if row[2].decision]
     if known:
         blocks.append(_picture(known, results))

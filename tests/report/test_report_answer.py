@@ -109,9 +109,12 @@ def test_the_terminal_says_what_the_page_says(results: Any) -> None:
     assert lines(results)[: len(first)] == first
 
 
+def _entries(results: Any) -> dict[str, str]:
+    return {k: v for b in answer(results) if isinstance(b, Bullets) for k, v in b.entries}
+
+
 def test_the_answer_says_on_what_it_rests_and_whether_to_use_it(make_results: Any) -> None:
-    (last,) = (b for b in answer(make_results()) if isinstance(b, Bullets))
-    said = dict(last.entries)
+    said = _entries(make_results())
     assert said["It rests on "] == (
         "6 statements of toy, 2 wordings each, 3 ways of putting the question, 2 times each: "
         "216 answers of 3 models."
@@ -119,17 +122,15 @@ def test_the_answer_says_on_what_it_rests_and_whether_to_use_it(make_results: An
     assert "standard error of" not in said["It would change with "]
     assert "its draws passed all checks" in said["Can it be used? "]
     assert "its dependability is 0.70" not in said["Can it be used? "]  # no more was wanted
-    bare = answer(make_results(["only"], items=1, prefixes=1))
-    (last,) = (b for b in bare if isinstance(b, Bullets))
-    assert "only one prefix" in dict(last.entries)["Can it be used? "]
+    bare = _entries(make_results(["only"], items=1, prefixes=1))
+    assert "only one prefix" in bare["Can it be used? "]
 
 
 def test_low_dependability_is_said_with_what_was_wanted(make_results: Any) -> None:
     made = make_results()
     tables = {**made.tables, "d_study": made.tables["d_study"].assign(wanted=0.9)}
     made = make_results(tables=tables)
-    (last,) = (b for b in answer(made) if isinstance(b, Bullets))
-    for said in (dict(last.entries)["Can it be used? "], lines(made)[-1]):
+    for said in (_entries(made)["Can it be used? "], lines(made)[-1]):
         assert "Another study of this size may place the models otherwise" in said
         assert "its dependability is 0.70" in said
         assert "where 0.90 is wanted" in said
@@ -140,9 +141,8 @@ def test_little_probability_on_the_options_is_said_on_page_and_terminal(make_res
     table.loc[table.index[0], "mass"] = 0.008
     tables = {**make_results().tables, "validity": table}
     made = make_results(tables=tables)
-    (last,) = (b for b in answer(made) if isinstance(b, Bullets))
     said = "options, and the rest is in no number: alpha (0.8%)."
-    for text in (dict(last.entries)["Can it be used? "], lines(made)[-1]):
+    for text in (_entries(made)["Can it be used? "], lines(made)[-1]):
         assert said in text
         assert "All answers could be used" not in text
     assert "in no number" not in lines(make_results())[-1]

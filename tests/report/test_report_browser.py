@@ -65,6 +65,14 @@ def test_the_page_is_quiet_and_fits(browser: Any, report: Path, width: int, dark
     visit.context.close()
 
 
+def test_the_first_screen_says_whether_to_use_it(browser: Any, long_report: Path) -> None:
+    visit = Visit(browser, long_report)
+    answer = visit.page.locator("#answer")
+    whether = answer.locator("li", has_text="Can it be used?").bounding_box()
+    assert whether["y"] + whether["height"] <= 900
+    visit.context.close()
+
+
 @in_sizes_and_themes
 def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, dark: bool) -> None:
     visit = Visit(browser, report, width=width, dark=dark)
