@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,56 @@ def test_print_has_the_still_figures(visit: Visit) -> None:
     assert not visit.page.locator(".tools").first.is_visible()
     assert visit.page.pdf().startswith(b"%PDF")
     assert visit.said == []
+
+
+def test_print_leaves_closed_what_is_closed(visit: Visit) -> None:
+    printed = visit.page.pdf()
+    assert visit.page.locator("details.reading:not([open])").count() == 0
+    assert visit.page.locator("details:not(.reading)[open]").count() == 0
+    visit.page.emulate_media(media="print")
+    folded = "details:not([open]) > :not(summary)"
+    assert visit.page.locator(folded).count() > 20
+    shown = visit.page.locator(folded).evaluate_all(
+        "(all) => all.filter((one) => one.checkVisibility({ contentVisibilityAuto: true })).length"
+    )
+    assert shown == 0
+    assert 5 < len(re.findall(rb"/Type\s*/Page\b", printed)) <= 25
+
+
+def test_on_a_phone_the_page_is_not_endless(browser: Any, report: Path) -> None:
+    visit = Visit(browser, report, width=390)
+    visit.page.wait_for_timeout(500)
+    assert visit.page.evaluate("document.documentElement.scrollHeight / innerHeight") <= 25
+    visit.context.close()
+
+
+def _brightness(colour: str) -> float:
+    """Return the relative luminance of a colour as a browser writes it (WCAG 2)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_dark_mode_is_dark_and_legible(browser: Any, report: Path) -> None:
+    found = {}
+    for dark in (False, True):
+        visit = Visit(browser, report, dark=dark)
+        visit.draw("figure-leaning_forest")
+        colours = visit.page.evaluate(
+            """() => {
+              const of = (place) => getComputedStyle(document.querySelector(place));
+              const body = of("body");
+              const words = of("#figure-leaning_forest .role-axis-label text").fill;
+              return [body.backgroundColor, body.color, of("a[href]").color, words];
+            }"""
+        )
+        paper, *inks = (_brightness(colour) for colour in colours)
+        assert (paper < 0.05) if dark else (paper > 0.95)
+        for ink in inks:
+            assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5
+        found[dark] = colours
+        visit.context.close()
+    assert all(one != other for one, other in zip(found[False], found[True], strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -484,3 +484,4 @@ def test_eighteen_models_and_sixty_two_items(make_results: Any, tmp_path: Path) 
     page = Page(path)
     assert len(page.having("img")) == len(POSTERIOR_FIGURES | CLASSICAL_FIGURES)
     assert all(name in page.text for name in names)
+    assert path.stat().st_size < 8e6

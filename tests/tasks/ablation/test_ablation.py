@@ -13,6 +13,8 @@ from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon, load_lexicon
 from polbayes.measures.resampling import Bootstrap
 from polbayes.probing.probe import probe
+from polbayes.report.blocks import Picture
+from polbayes.report.sections.ablation import ablation
 from polbayes.run.plan import plan
 from polbayes.run.run import run
 from polbayes.tasks.ablation.measure import differences, with_lexicon
@@ -157,6 +159,30 @@ def test_the_answer_is_between_which_settings_a_model_lies():
     assert answer_lines(lexicon) == [
         "m, polar consistency: 0.20 (2 options, the first) to 0.80 (1 option, random, no. 3)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("n_items", "says"),
+    [((12, 12), "Each position rests on 12 items"), ((3, 12), "Each position rests on 3 to 12")],
+)
+def test_positions_have_intervals_and_say_on_how_many_items_they_rest(n_items, says):
+    rows = [("greedy", "economic", -2.0, -4.5, 1.0), ("greedy", "social", 1.0, -1.0, 2.5)]
+    rows += [("beam", "economic", 3.0, 0.5, 6.0), ("beam", "social", -3.0, -5.0, -2.0)]
+    table = pd.DataFrame(rows, columns=["decoding", "measure", "estimate", "lower", "upper"])
+    table = table.assign(coder="rules", model="m", kind="original", n=5, level=0.9)
+    table["n_items"] = [n_items[0], *3 * [n_items[1]]]
+    blocks = ablation(table, None).blocks
+    [picture] = [b for b in blocks if isinstance(b, Picture) and b.name == "ablation_compass"]
+    assert says in picture.caption
+    assert "90% intervals" in picture.caption
+    [axes] = picture.figure.axes
+    drawn = [s.ravel().tolist() for lines in axes.collections for s in lines.get_segments()]
+    assert sorted(drawn) == sorted(
+        [
+            *([-4.5, 1.0, 1.0, 1.0], [-2.0, -1.0, -2.0, 2.5]),
+            *([0.5, -3.0, 6.0, -3.0], [3.0, -5.0, 3.0, -2.0]),
+        ]
+    )
 
 
 def test_every_decoding_read_by_every_coder(tmp_path):
