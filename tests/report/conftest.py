@@ -51,9 +51,12 @@ def make_responses(
         ModelInfo(model, "{prefix}{statement}\nYour answer:" if templates else "")
         for model in models
     ]
+    further = [
+        (f"prefix_{n}", f"Take stand {n} on it.") for n in range(len(PREFIXES) + 1, prefixes + 1)
+    ]
     data = design(
         [_instrument(items)],
-        [Prefix(prefix, text, "open") for prefix, text in PREFIXES[:prefixes]],
+        [Prefix(prefix, text, "open") for prefix, text in (*PREFIXES, *further)[:prefixes]],
         infos,
         runs=2,
     )

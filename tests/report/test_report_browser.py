@@ -177,6 +177,27 @@ def test_what_is_taller_than_the_screen_is_shown_whole_on_request(
     visit.context.close()
 
 
+@pytest.fixture(scope="module")
+def wide_report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of more models and prefixes than a screen has room for."""
+    names = [f"family-{n % 7}/model-{n}-with-a-rather-long-name-instruct" for n in range(60)]
+    results = make_results(names, items=2, prefixes=100)
+    return write_report(results, tmp_path_factory.mktemp("wide") / "report")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_sixty_models_and_a_hundred_prefixes_fit(
+    browser: Any, wide_report: Path, width: int
+) -> None:
+    visit = Visit(browser, wide_report, width=width)
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert {"leaning_forest", "issues", "prefix_steer"} <= visit.draw_all()
+    assert visit.said == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.context.close()
+
+
 def test_without_scripts_the_still_figures_and_all_rows_are_there(
     browser: Any, report: Path
 ) -> None:
