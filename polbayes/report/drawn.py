@@ -25,7 +25,6 @@ _PIXELS_PER_INCH = 160
 # The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
 _LARGEST_SVG = 150_000
 _WIDEST_PIXELS, _MOST_PIXELS = 2000, 8_000_000
-_COLOURS = 64
 # A process takes about a second to start, in which a few figures are drawn here.
 _FEWEST = 6
 _MOST_PROCESSES = 4
@@ -143,16 +142,13 @@ def drawn(figure: "Figure") -> Drawn:
     made = io.BytesIO()
     with neutral_style():
         _lay_out(figure)
-        png = _pixels(figure, _PIXELS_PER_INCH)
+        png = _pixels(figure)
         figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
         svg = made.getvalue()
         if len(svg) <= _LARGEST_SVG:
             boxes = panels_abreast(figure)
             return Drawn(png, svg, svg, stacked(svg, boxes) if boxes else None)
-        width, height = figure.get_size_inches()
-        dots = min(_WIDEST_PIXELS / width, math.sqrt(_MOST_PIXELS / (width * height)))
-        fewer = png if dots >= _PIXELS_PER_INCH else _pixels(figure, dots)
-        return Drawn(png, svg, _in_few_colours(fewer), None)
+        return Drawn(png, svg, _smaller(png), None)
 
 
 def _lay_out(figure: "Figure") -> None:
@@ -165,20 +161,34 @@ def _lay_out(figure: "Figure") -> None:
         figure.set_layout_engine(None)
 
 
-def _pixels(figure: "Figure", dots: float) -> bytes:
-    """Draw a PNG with so many dots per inch."""
+def _pixels(figure: "Figure") -> bytes:
+    """Draw a PNG."""
     png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=dots, metadata={"Software": None})
+    figure.savefig(png, format="png", dpi=_PIXELS_PER_INCH, metadata={"Software": None})
     return png.getvalue()
 
 
-def _in_few_colours(png: bytes) -> bytes:
-    """Return a PNG with a palette, a quarter of the size."""
+def _smaller(png: bytes) -> bytes:
+    """Return a PNG with a palette, a quarter of the size, and no larger than a page needs it.
+
+    The octree keeps colours that few pixels have; palettes by median cut have turned the darkest
+    purple and the darkest orange of a heat map into one brown.
+    """
     from PIL import Image
 
-    few = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(_COLOURS).save(few, "PNG", optimize=True)
-    return few.getvalue()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    width, height = image.size
+    scale = min(_WIDEST_PIXELS / width, math.sqrt(_MOST_PIXELS / (width * height)))
+    if scale < 1:
+        image = image.resize((int(width * scale), int(height * scale)), Image.Resampling.LANCZOS)
+    few = image.quantize(method=Image.Quantize.FASTOCTREE)
+    colours, paper = few.getpalette() or [], few.getpixel((0, 0))
+    assert isinstance(paper, int)
+    colours[3 * paper : 3 * paper + 3] = [255, 255, 255]  # not nearly white
+    few.putpalette(colours)
+    out = io.BytesIO()
+    few.save(out, "PNG")
+    return out.getvalue()
 
 
 def serve() -> None:

@@ -186,6 +186,7 @@ def wide_report(make_results: Any, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 390])
 def test_sixty_models_and_a_hundred_prefixes_fit(
     browser: Any, wide_report: Path, width: int

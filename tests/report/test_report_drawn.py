@@ -1,5 +1,6 @@
 """Figures drawn by processes beside the one that makes the page."""
 
+import io
 import os
 import signal
 import subprocess
@@ -8,13 +9,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from polbayes.errors import UserError
 from polbayes.report import write_report
 from polbayes.report.blocks import Picture
-from polbayes.report.drawn import _FEWEST, PROCESSES, Drawings, drawn
+from polbayes.report.drawn import _FEWEST, PROCESSES, Drawings, _smaller, drawn
+from polbayes.report.figures.style import drawing
 
 
 @pytest.fixture
@@ -165,3 +169,22 @@ def test_the_number_of_processes_is_checked(said: str, monkeypatch: pytest.Monke
     monkeypatch.setenv(PROCESSES, said)
     with pytest.raises(UserError, match=f"must be a whole number from 1, but is '{said}'"):
         Drawings(usable=True)
+
+
+def test_a_smaller_picture_has_the_colours_of_the_whole() -> None:
+    """Two cells of a heat map have colours that no others have, and paper stays white."""
+    values = np.random.default_rng(1).normal(0, 0.03, (10, 28))
+    values[4, 3], values[8, 20] = -1.0, 1.0
+    with drawing(9, 4) as figure:
+        axes = figure.subplots()
+        axes.imshow(values, cmap="PuOr", vmin=-1, vmax=1)
+        for row, column in np.ndindex(values.shape):
+            axes.text(column, row, f"{values[row, column]:.2f}", ha="center", size=6)
+    png = drawn(figure).png
+    before, after = (
+        np.asarray(Image.open(io.BytesIO(one)).convert("RGB"), dtype=int)
+        for one in (png, _smaller(png))
+    )
+    assert abs(before - after).max() < 24
+    assert after[0, 0].tolist() == [255, 255, 255]
+    assert len(_smaller(png)) < len(png) / 2
