@@ -44,7 +44,7 @@ def share(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """Format a count with thin spaces between thousands."""
+    """Format a count with narrow no-break spaces between thousands."""
     if value is None or not math.isfinite(value):
         return ABSENT
-    return f"{value:,.0f}".replace(",", "\u2009")
+    return f"{value:,.0f}".replace(",", "\u202f")

@@ -1,5 +1,5 @@
 "use strict";
-const NOT_NUMBERS = /[\s\u2009\u00a0%<>[]/g;
+const NOT_NUMBERS = /[\s\u2009\u202f\u00a0%<>[]/g;
 const textOf = (cell) => (cell.querySelector("pre") ?? cell).textContent.trim();
 const valueOf = (cell) => {
   const found = textOf(cell).replace(/\u2212/g, "-").replace(NOT_NUMBERS, "").match(/^-?[\d.]+/);

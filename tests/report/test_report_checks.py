@@ -69,7 +69,7 @@ def test_that_cells_were_sampled_is_said(make_results: Any) -> None:
     loo = make_results().tables["loo"]
     assert "cells drawn at random" not in text_of(checks(changed(make_results, loo=loo)))
     told = text_of(checks(changed(make_results, loo=loo.assign(of=5_490_000))))
-    assert "estimates from 90 cells drawn at random from 5\u2009490\u2009000; the" in told
+    assert "estimates from 90 cells drawn at random from 5\u202f490\u202f000; the" in told
 
 
 def test_densities_of_numbers_are_no_probabilities(make_results: Any) -> None:

@@ -53,7 +53,7 @@ def test_a_measure_declares_its_section(measured):
     (layout,) = section.blocks
     assert layout.headers == ("Model", "Haste, in s", "80% interval", "Answers", "Spread")
     assert layout.rows == (
-        ("alpha", "−0.25", "[−0.50, 0.00]", "1\u2009234", "0.12"),
+        ("alpha", "−0.25", "[−0.50, 0.00]", "1\u202f234", "0.12"),
         ("beta", "0.50", "[0.25, 0.75]", "5", "–"),
     )
     assert list(made)[-2:] == ["measure-haste", "rerun"]

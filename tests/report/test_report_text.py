@@ -40,7 +40,7 @@ def test_no_probability_is_shown_as_certain(probability: float, text: str) -> No
 
 def test_shares_and_counts() -> None:
     assert share(0.1234) == "12.3%"
-    assert count(1234567) == "1\u2009234\u2009567"
+    assert count(1234567) == "1\u202f234\u202f567"
     assert count(NAN) == "–"
 
 
@@ -144,7 +144,7 @@ def test_the_verdict_is_said_with_its_own_probability(
     [
         (1, "prefix", "1 prefix"),
         (2, "prefix", "2 prefixes"),
-        (1200, "answer", "1\u2009200 answers"),
+        (1200, "answer", "1\u202f200 answers"),
     ],
 )
 def test_plurals(number_of: float, name: str, text: str) -> None:
