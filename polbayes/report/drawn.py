@@ -50,7 +50,8 @@ class Drawings:
 
     def __init__(self, *, usable: bool) -> None:
         self._usable = usable
-        self._number = _number_of_processes()
+        # An interpreter within another program has no executable.
+        self._number = _number_of_processes() if sys.executable else 1
         self._figures: dict[str, Figure] = {}
         self._begun: dict[str, Future[Drawn | None]] = {}
         self._threads: ThreadPoolExecutor | None = None
@@ -81,7 +82,11 @@ class Drawings:
             self._figures[picture.name] = picture.figure
         if self._number < 2 or len(self._figures) < _FEWEST:
             return
-        self._threads = self._threads or self._start()
+        try:
+            self._threads = self._threads or self._start()
+        except OSError:  # such as too many processes: everything is drawn here
+            self._number = 1
+            return
         for name, figure in self._figures.items():
             if name not in self._begun:
                 self._begun[name] = self._threads.submit(self._elsewhere, figure)

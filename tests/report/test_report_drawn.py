@@ -124,6 +124,19 @@ def test_its_processes_end_with_it_and_with_a_killed_one(two_processes: None) ->
         time.sleep(0.1)
 
 
+def test_processes_that_do_not_start_are_not_missed(
+    two_processes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr("polbayes.report.drawn.subprocess.Popen", refused)
+    some = tuple(picture(f"p{k}") for k in range(_FEWEST))
+    with Drawings(usable=True) as drawings:
+        drawings.begin(some)
+        assert drawings.drawn(some[0]) == drawn(picture("p0").figure)
+
+
 def test_what_must_not_be_used_is_stamped_wherever_it_is_drawn(two_processes: None) -> None:
     some = tuple(picture(f"p{k}") for k in range(_FEWEST))
     with Drawings(usable=False) as drawings:
