@@ -81,8 +81,7 @@ class FirstAnswers:
     def _shown(self, record: Record) -> str:
         """Return an answer, which is untrusted text, shortened to one line."""
         if "mass" not in record:
-            thought = "reasoning" in record or record.get("reasoning_tokens")
-            thinks = thought and not record["text"].strip()
+            thinks = _thought(record) and not record["text"].strip()
             text = record.get("reasoning", "") if thinks else record.get("text", "")
             shown = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
             if thinks and not text:
@@ -98,8 +97,13 @@ def _mass(record: Record) -> float:
     return float(sum(m or 0.0 for m in record["mass"]))
 
 
+def _thought(record: Record) -> bool:
+    """Return whether there was thinking before an answer, shown or only counted."""
+    return "reasoning" in record or bool(record.get("reasoning_tokens"))
+
+
 def _advice(model: str, example: Record) -> str:
-    if "reasoning" in example or example.get("reasoning_tokens"):
+    if _thought(example):
         return (
             f"allow more with respondents.{model}.thinking_tokens, or less thinking with "
             f"respondents.{model}.reasoning_effort"

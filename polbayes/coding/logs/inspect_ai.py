@@ -69,7 +69,7 @@ def _row(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, An
         "answer": f"<think>{thoughts}</think>{answer}" if thoughts else answer,
         **{f"metadata.{key}": value for key, value in sample.metadata.items()},
         **scores,
-        **_masses(sample, config, path),
+        **_masses(sample, thoughts, config, path),
     }
 
 
@@ -81,7 +81,9 @@ def _thoughts(sample: "EvalSample") -> str:
     return "\n\n".join(one.reasoning for one in parts if one.type == "reasoning")
 
 
-def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, float]:
+def _masses(
+    sample: "EvalSample", thoughts: str, config: ImportConfig, path: Path
+) -> dict[str, float]:
     """Return the masses of the options, as they are read from the replies of a server."""
     choices = sample.output.choices
     listed = choices[0].logprobs.content if choices and choices[0].logprobs else None
@@ -96,7 +98,7 @@ def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str,
             )
             for one in listed
         ],
-        thoughts=_thoughts(sample),
+        thoughts=thoughts,
         answer=sample.output.completion,
     )
     lexicon = options_of(sample.metadata, config, path)

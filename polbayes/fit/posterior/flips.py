@@ -152,9 +152,9 @@ class Scores:
             return own - self.values[:, self.models.index(one.model_b), at]
         others = np.delete(self.values[..., at], self.models.index(one.model_a), axis=1)
         # Those without a score are no nearest; with none left the difference is infinite.
-        side = -1.0 if one.decision == LEFT else 1.0
-        nearest = np.where(np.isnan(others), -side * np.inf, others)
-        return own - (nearest.min(axis=1) if one.decision == LEFT else nearest.max(axis=1))
+        if one.decision == LEFT:
+            return own - np.where(np.isnan(others), np.inf, others).min(axis=1)
+        return own - np.where(np.isnan(others), -np.inf, others).max(axis=1)
 
     def share(self, where: np.ndarray, known: np.ndarray) -> float:
         """Return the weighted share of studies, among those with a score."""

@@ -206,7 +206,6 @@ def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> lis
         Column("Prompt", lambda row: _cut(row["prompt"]), numeric=False, folded=True),
     ]
     sample = len(table) < total
-    sample = len(table) < total
     about = "A click on a point of a figure leads here and shows its answers"
     if sample:
         about = (
