@@ -27,6 +27,7 @@ from polbayes.report.figures.verdicts import Row, plot_verdicts
 from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import Noun, listed, plural, standing
 from polbayes.report.results import Results
+from polbayes.report.sections.checks import missed_shares
 from polbayes.report.sections.precision import FEW_MODELS
 from polbayes.report.sections.validity import MOSTLY, by_outcome
 
@@ -255,6 +256,14 @@ def _usable(results: Results) -> Iterator[str]:
     """Say whether the estimates can be used, and what they omit."""
     if results.fitted:
         yield _sampled(results)
+    predictive, coverage = results.table("predictive"), results.table("predictive_coverage")
+    if predictive is not None and coverage is not None:
+        missed = missed_shares(predictive, coverage, results.level, results.who)
+        if missed:
+            yield (
+                f"The model does not reproduce {listed(missed)}: too many of these lie outside the "
+                f"{results.level:.0%} intervals of answers drawn from it."
+            )
     counts = size(results.responses)
     one = [
         name

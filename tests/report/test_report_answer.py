@@ -136,6 +136,24 @@ def test_low_dependability_is_said_with_what_was_wanted(make_results: Any) -> No
         assert "where 0.90 is wanted" in said
 
 
+def test_what_the_model_does_not_reproduce_is_said_at_once(make_results: Any) -> None:
+    made = make_results()
+    assert "does not reproduce" not in lines(made)[-1]
+    coverage = made.tables["predictive_coverage"].copy()
+    coverage.loc[coverage["statistic"] == "agreement_by_prefix", "inside"] = 0.5
+    predictive = made.tables["predictive"].copy()
+    one, other, *_ = predictive.index[predictive["statistic"] == "agreement_by_prefix"]
+    predictive.loc[one, ["observed", "lower", "upper"]] = [0.30, 0.34, 0.40]
+    predictive.loc[other, ["observed", "lower", "upper"]] = [0.57, 0.34, 0.50]
+    tables = {**made.tables, "predictive": predictive, "predictive_coverage": coverage}
+    made = make_results(tables=tables)
+    for said in (_entries(made)["Can it be used? "], lines(made)[-1]):
+        assert (
+            "does not reproduce agreement by model and prefix (50.0% inside, none off by more "
+            "than 7.0 points): too many of these lie outside the 90% intervals" in said
+        )
+
+
 def test_little_probability_on_the_options_is_said_on_page_and_terminal(make_results: Any) -> None:
     table = make_results().tables["validity"].assign(share_usable=1.0, mass=0.9)
     table.loc[table.index[0], "mass"] = 0.008

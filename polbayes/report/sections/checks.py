@@ -38,6 +38,7 @@ _STATISTICS: Mapping[str, str] = {
     "between_wordings": "differences between the wordings of a statement, by {who}",
     "quirk_tails": "kurtosis of what {who.a} thinks of single statements",
 }
+_NO_SHARES = ("quirk_tails",)
 # With a smaller share of replicated quirks with larger kurtosis, the tails are too heavy.
 _HEAVY = 0.05
 # The replicates come from a model that has seen the answers, so fewer than the nominal share of
@@ -77,7 +78,7 @@ def checks(results: Results) -> Section | None:
     entries: list[tuple[str, str]] = []
     blocks: list[Block] = []
     if predictive is not None and coverage is not None:
-        entries += _replicates(coverage, results)
+        entries += _replicates(predictive, coverage, results)
         entries += _needed(predictive, coverage, results.level)
         blocks += _predicted(predictive, coverage, results)
     if loo is not None:
@@ -103,17 +104,18 @@ def _statistics(who: Noun) -> Mapping[str, str]:
     return {name: text.format(who=who) for name, text in _STATISTICS.items()}
 
 
-def _replicates(coverage: pd.DataFrame, results: Results) -> list[tuple[str, str]]:
-    level, names_of = results.level, _statistics(results.who)
-    parts = coverage[coverage["statistic"] != "all"]
+def _replicates(
+    predictive: pd.DataFrame, coverage: pd.DataFrame, results: Results
+) -> list[tuple[str, str]]:
+    level = results.level
     (whole,) = coverage[coverage["statistic"] == "all"].to_dict("records")
     found = (
         f"Of {count(whole['groups'])} shares {share(whole['inside'])} lie within the {level:.0%} "
         f"interval of the answers drawn from the model, and {share(whole['inside_50'])} within "
         "the 50% interval."
     )
-    missed = parts[parts["inside"] < level - _SLACK]
-    if missed.empty and whole["inside_50"] > 0.5 + _WIDE * 0.5 and whole["groups"] >= _ENOUGH:
+    missed = missed_shares(predictive, coverage, level, results.who)
+    if not missed and whole["inside_50"] > 0.5 + _WIDE * 0.5 and whole["groups"] >= _ENOUGH:
         return [
             (
                 "The model is vaguer than the answers. ",
@@ -123,13 +125,9 @@ def _replicates(coverage: pd.DataFrame, results: Results) -> list[tuple[str, str
                 f"{results.who.many}.",
             )
         ]
-    if missed.empty and whole["inside"] >= level - _SLACK:
+    if not missed and whole["inside"] >= level - _SLACK:
         return [("The model reproduces the answers. ", found)]
-    names = [
-        f"{names_of.get(row['statistic'], row['statistic'])} ({share(row['inside'])} inside)"
-        for row in missed.to_dict("records")
-    ]
-    told = f"It misses {listed(names)}. " if names else ""
+    told = f"It misses {listed(missed)}. " if missed else ""
     return [
         (
             "The model does not reproduce everything. ",
@@ -137,6 +135,27 @@ def _replicates(coverage: pd.DataFrame, results: Results) -> list[tuple[str, str
             "crosses in the figure and the first rows of the table show where.",
         )
     ]
+
+
+def missed_shares(
+    predictive: pd.DataFrame, coverage: pd.DataFrame, level: float, who: Noun
+) -> list[str]:
+    """Name the statistics too few of which lie within their intervals, and say by how much.
+
+    Of many answers the intervals are so short that they miss what no conclusion depends on.
+    """
+    parts, names_of = coverage[coverage["statistic"] != "all"], _statistics(who)
+    beyond = (predictive["lower"] - predictive["observed"]).clip(
+        lower=predictive["observed"] - predictive["upper"]
+    )
+    furthest = beyond.groupby(predictive["statistic"]).max()
+    said = []
+    for row in parts[parts["inside"] < level - _SLACK].to_dict("records"):
+        name, inside = row["statistic"], f"{share(row['inside'])} inside"
+        if name in furthest and name not in _NO_SHARES:
+            inside += f", none off by more than {number(100 * furthest[name], 1)} points"
+        said.append(f"{names_of.get(name, name)} ({inside})")
+    return said
 
 
 def _needed(
