@@ -75,7 +75,7 @@ def one_cell(counts):
 
 
 @pytest.mark.parametrize("counts", [(1, 0, 0), (0, 3, 0), (1, 1, 1), (0, 0, 40), (10, 30, 0)])
-@pytest.mark.parametrize("sharp", [0.0, 1.5, 4.0])
+@pytest.mark.parametrize("sharp", [0.0, 1.5, 2.5, 4.0])
 def test_slopes_of_shifted_counts(counts, sharp):
     of, gaps = one_cell(counts), np.array([0.8])
     effects = np.array([0.3, -0.1, sharp, 0.9])
@@ -100,7 +100,13 @@ def test_many_identical_answers_of_a_decided_model_are_one_opinion():
     np.testing.assert_allclose(many - many[4], one - one[4], atol=0.03)
 
 
-@pytest.mark.parametrize("effects", [(1e6, 0, 0, 1), (0, 40, 0, 1), (3, 0, 16, 1), (1, 0, 0, 1e7)])
+@pytest.mark.parametrize(
+    "effects",
+    [
+        *((1e6, 0, 0, 1), (0, 40, 0, 1), (3, 0, 16, 1), (1, 0, 0, 1e7)),
+        *((1e5, 0, 3, 1), (-1e5, 0, 3, 1)),
+    ],
+)
 @pytest.mark.parametrize("counts", [(0, 0, 3), (0, 60, 0), (20, 40, 0), (0, 0, 0)])
 def test_far_out_there_is_an_end(effects, counts):
     total, slopes, *_ = one_cell(counts)(np.array(effects, float), np.array([1.0]))

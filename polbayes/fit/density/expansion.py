@@ -31,6 +31,7 @@ linear function of it as for normal effects.
 
 import math
 
+import numba
 import numpy as np
 
 from polbayes.fit.compilation import compiled_with
@@ -45,9 +46,11 @@ PLACES = ("matrix", "scale", "place", "others", "group", "share", "copied", "tai
 UNITS = (*units.ARGUMENTS, "decided", "unit", "stretched")
 
 _compiled = compiled_with(units)
+# Handing over so many arrays for each effect would take longer than what is done with them.
+_inlined = numba.njit(inline="always")
 
 
-@_compiled
+@_inlined
 def _deviate(
     effect: int,
     w: float,
@@ -76,7 +79,7 @@ def _deviate(
     return (w + s * expected * total[effect] / spread) / spread, spread, expected
 
 
-@_compiled
+@_inlined
 def _stretch(logs: np.ndarray, unit: int) -> float:
     """Return by how much the mode of an effect on widths is lower, 0 for other effects."""
     return logs[unit] - logs[logs.shape[0] - 2] if unit >= 0 else 0.0
@@ -107,8 +110,7 @@ def _draw(
         g, s = grown[unit[first + effect]], sd[scale[effect]]
         expected = base[effect] - _stretch(logs, stretched[effect])
         z, spread, _ = _deviate(
-            *(effect, w[effect], s * g, g, expected, ahead),
-            *(total, precision, lead, weight, until),
+            effect, w[effect], s * g, g, expected, ahead, total, precision, lead, weight, until
         )
         if tail[effect] < 0:
             logp -= 0.5 * z * z + math.log(spread)
@@ -229,8 +231,7 @@ def _pull_back_drawn(
         s = sd[scale[effect]] * grown
         expected = base[effect] - _stretch(logs, stretched[effect])
         z, spread, expected = _deviate(
-            *(effect, w[effect], s, grown, expected, ahead),
-            *(total, precision, lead, weight, until),
+            effect, w[effect], s, grown, expected, ahead, total, precision, lead, weight, until
         )
         if tail[effect] < 0:
             steep = z

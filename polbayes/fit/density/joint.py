@@ -261,19 +261,31 @@ def _determinant(
 
 
 @compiled
+def _backward_together(root: np.ndarray, right: np.ndarray) -> None:
+    """Solve L' x = right for all columns, in place: the processor computes several at once."""
+    size = root.shape[0]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            for j in range(size):
+                right[i, j] -= root[k, i] * right[k, j]
+        for j in range(size):
+            right[i, j] /= root[i, i]
+
+
+@compiled
 def _slopes_of_matrix(root: np.ndarray, of_root: np.ndarray) -> np.ndarray:
     """Turn slopes by the lower triangle L into symmetric ones by L L'."""
     size = root.shape[0]
     half = np.zeros((size, size))
-    for i in range(size):
-        for j in range(i + 1):
-            for k in range(i, size):
+    for k in range(size):
+        for i in range(k + 1):
+            for j in range(i + 1):
                 half[i, j] += root[k, i] * of_root[k, j]
-        half[i, i] *= 0.5
-    for j in range(size):
-        half[:, j] = _backward(root, half[:, j])
     for i in range(size):
-        half[i] = _backward(root, half[i])
+        half[i, i] *= 0.5
+    _backward_together(root, half)
+    half = half.T.copy()
+    _backward_together(root, half)
     return 0.5 * (half + half.T)
 
 

@@ -68,6 +68,7 @@ _LEAST_SUM, _CUT_OFF = 1e-200, 1e-5
 # With wider shifts than this, the likelihood of identical answers is evaluated only near the edges
 # of its interval: so far outside and inside, in such steps.
 _SHARP, _BEYOND, _EDGE_STEP = 10.0, 17.0, 0.85
+_EDGE_ROOM = 3 + math.ceil(2 * _BEYOND / _EDGE_STEP) + 1
 # Shifts further than this many standard deviations from 0, larger spreads, and predictors and
 # cutpoints so far out that rounding hides the peak occur only in a sampler's first steps.
 _NOWHERE, _ENORMOUS, _ROUNDED = 1e6, 1e6, 1e10
@@ -137,6 +138,25 @@ def _apart(n: float, width: float, cuts: np.ndarray, answers: np.ndarray, cell: 
 
 
 @_compiled
+def _lay_edge(n: float, edge: np.ndarray) -> None:
+    """Write the slope of p^n at the nodes of an edge, p being logistic: their number comes first.
+
+    The second entry is the place of the first node relative to the edge, the third one is n.
+    """
+    far = max(_BEYOND + math.log(n), 0.0)
+    fallen = far / n  # -log p where the slope has fallen to exp(-_BEYOND) below the edge
+    below = fallen if fallen > _BEYOND else math.log(math.expm1(fallen))
+    start = -min(below, _BEYOND)
+    number = min(int((far - start) / _EDGE_STEP) + 1, edge.shape[0] - 3)
+    edge[0], edge[1], edge[2] = number, start, n
+    for j in range(number):
+        small = math.exp(-abs(start + j * _EDGE_STEP))
+        inside = start + j * _EDGE_STEP > 0.0
+        log_p = -math.log1p(small) + (0.0 if inside else start + j * _EDGE_STEP)
+        edge[3 + j] = n * math.exp(n * log_p) * (small if inside else 1.0) / (1.0 + small)
+
+
+@_compiled
 def _unanimous(
     eta: float,
     spread: float,
@@ -147,56 +167,53 @@ def _unanimous(
     answers: np.ndarray,
     cell: int,
     slopes: np.ndarray,
-    nodes: np.ndarray,
+    edge: np.ndarray,
 ) -> float:
     """Score identical answers with wide shifts at the edges of their interval.
 
-    The likelihood L of the shifted predictor u is 0 or 1 but for two edges. With
-    z = (u - eta) / spread, integrating by parts,
+    The likelihood L of the shifted predictor u is 0 or 1 but for two edges, which are so far apart
+    that it is a power of one logistic function at each. With z = (u - eta) / spread, integrating by
+    parts,
 
         E L = integral of Phi(-z) dL(u), or of -Phi(z) dL(u),
 
     whose integrand is nonzero only at the edges: the cost does not depend on the spread. All slopes
-    are also integrals over the edges.
+    are also integrals over the edges. `edge` has room for `_lay_edge`, whose values for the last n
+    are kept there.
     """
     width, size, point = ready[0], cuts.shape[0], 0
     while answers[cell, point] == 0.0:
         point += 1
     low, high = point - 1, point  # the cutpoints of the interval
-    bottom = cuts[low] * width if low >= 0 else -np.inf
-    top = cuts[high] * width if high < size else np.inf
-    number = int((2.0 * _BEYOND + math.log(n)) / _EDGE_STEP) + 1
+    if edge[2] != n:
+        _lay_edge(n, edge)
     # For a point at an end, use the form without a boundary term, otherwise that of small numbers.
-    upper = high == size or (low >= 0 and bottom + top > 2.0 * eta)
-    log_missing = ready[2 * low + 1] if low >= 0 and high < size else 0.0
-    total, tilted, of_low, of_high = 0.0, 0.0, 0.0, 0.0
-    for j in range(2 * number):
-        beyond = (j % number) * _EDGE_STEP - _BEYOND  # of an edge, and then into the interval
-        if (low if j < number else size - 1 - high) < 0:
+    upper = high == size or (low >= 0 and (cuts[low] + cuts[high]) * width > 2.0 * eta)
+    flip, dz = math.sqrt(0.5) if upper else -math.sqrt(0.5), _EDGE_STEP / spread
+    total, tilted, of_eta, d_width = 0.0, 0.0, 0.0, 0.0
+    for side in (1.0, -1.0):  # into the interval: upwards from its lower edge, and downwards
+        cut = low if side > 0.0 else high
+        if cut < 0 or cut == size:
             continue
-        u = bottom + beyond if j < number else top - beyond
-        d_low, d_high, log_p = 0.0, 0.0, log_missing
-        if low >= 0:
-            x = -beyond if j < number else bottom - u
-            small = math.exp(-abs(x))
-            log_p -= max(x, 0.0) + math.log1p(small)
-            d_low = -(1.0 if x > 0.0 else small) / (1.0 + small)
-        if high < size:
-            x = top - u if j < number else beyond
-            small = math.exp(-abs(x))
-            log_p -= max(-x, 0.0) + math.log1p(small)
-            d_high = (small if x > 0.0 else 1.0) / (1.0 + small)
-        like = n * math.exp(n * log_p)
-        z = (u - eta) / spread
-        phi = math.exp(-0.5 * z * z)
-        tail = 0.5 * math.erfc((z if upper else -z) * math.sqrt(0.5))
-        slope = -like * (d_low + d_high)
-        total += slope * (tail if upper else -tail)
-        of_low += like * d_low * phi
-        of_high += like * d_high * phi
-        tilted += slope * phi * z
+        z = (cuts[cut] * width + side * edge[1] - eta) / spread
+        # The normal density at equidistant nodes, which are all far out if it is 0 at the first.
+        phi, narrow = math.exp(-0.5 * z * z), math.exp(-dz * dz)
+        fall = math.exp(-(side * z + 0.5 * dz) * dz) if phi > 0.0 else 0.0
+        tails, mass, moment = 0.0, 0.0, 0.0
+        for j in range(int(edge[0])):
+            slope = edge[3 + j]
+            tails += slope * math.erfc(flip * z)
+            mass += slope * phi
+            moment += slope * phi * z
+            z += side * dz
+            phi *= fall
+            fall *= narrow
+        total += 0.5 * tails * (side if upper else -side)
+        tilted += side * moment
+        of_eta += side * mass
+        slopes[BY_CUTS + cut] -= side * mass  # until it is divided by the whole
     if not total > _LEAST_SUM:  # so far out that the peak suffices
-        slopes[BY_ETA] = slopes[BY_OWN] = slopes[BY_SPREAD] = 0.0
+        slopes[:] = 0.0
         start, _ = likeliest_shift(eta, spread, ready, cuts, answers, cell)
         logp = cell_logp(
             ORDINAL, eta + spread * start, ready, gaps, cuts, slopes, answers, cell, slopes
@@ -204,20 +221,11 @@ def _unanimous(
         slopes[BY_SPREAD] = slopes[BY_ETA] * start
         return logp - 0.5 * start * start
     scale = 1.0 / (math.sqrt(2.0 * math.pi) * spread * total)
-    d_width = 0.0
-    slopes[BY_ETA] = -(of_low + of_high) * scale
-    slopes[BY_SPREAD] = tilted * scale
-    if low >= 0:
-        slopes[BY_CUTS + low] += of_low * scale * width
-        d_width += of_low * scale * cuts[low]
-    if high < size:
-        slopes[BY_CUTS + high] += of_high * scale * width
-        d_width += of_high * scale * cuts[high]
-    if low >= 0 and high < size:
-        d_distance = n * ready[2 * low + 2]
-        slopes[BY_CUTS + size + low] += d_distance * width
-        d_width += d_distance * gaps[low]
-    slopes[BY_OWN] = d_width * width
+    slopes[BY_ETA], slopes[BY_SPREAD] = of_eta * scale, tilted * scale
+    for k in range(max(low, 0), min(high, size - 1) + 1):
+        slopes[BY_CUTS + k] *= scale * width
+        d_width += slopes[BY_CUTS + k] * cuts[k]
+    slopes[BY_OWN] = d_width
     return math.log(total * _EDGE_STEP)
 
 
@@ -240,6 +248,7 @@ def _shifted_ordinal(
     cell: int,
     slopes: np.ndarray,
     nodes: np.ndarray,  # [3 + 2 cuts] or more: room for sums over the nodes
+    edge: np.ndarray,  # for `_unanimous`
 ) -> float:
     """Score counts at ordered points, with a normal shift of the predictor integrated out.
 
@@ -258,7 +267,7 @@ def _shifted_ordinal(
         return 0.0
     start, bend = likeliest_shift(eta, spread, ready, cuts, answers, cell)
     if spread > _SHARP and kinds == 1 and _apart(n, width, cuts, answers, cell):
-        return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, nodes)
+        return _unanimous(eta, spread, n, ready, gaps, cuts, answers, cell, slopes, edge)
     far = abs(eta) + max(abs(cuts[0]), abs(cuts[size - 1])) * width
     if not (abs(start) < _NOWHERE and spread < _ENORMOUS and far < _ROUNDED):
         # Approximate the integral by its peak: a sampler's first steps may go anywhere.
@@ -374,13 +383,14 @@ def _score_alone(
     cell: int,
     alone: np.ndarray,
     nodes: np.ndarray,
+    edge: np.ndarray,
     slope: np.ndarray,
     slopes: np.ndarray,
 ) -> float:
     """Score one cell from its own peak, and write its slopes to the arrays of all cells."""
     alone[:] = 0.0
     if spread > 0.0:
-        logp = _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, alone, nodes)
+        logp = _shifted_ordinal(eta, spread, ready, gaps, cuts, answers, cell, alone, nodes, edge)
     else:
         logp = cell_logp(ORDINAL, eta, ready, gaps, cuts, nodes, answers, cell, alone)
         alone[BY_SPREAD] = 0.0
@@ -415,6 +425,7 @@ def score_shifted(
     times = np.empty((size + 1, _TOGETHER), dtype=np.int64)
     counts, each = np.empty((size + 1, _TOGETHER)), np.empty((EDGES + 2 * size, _TOGETHER))
     shrunk, late = np.empty(_TOGETHER), np.empty(_TOGETHER, dtype=np.bool_)
+    edge = np.zeros(_EDGE_ROOM)
     most = most_answers(answers)
     while first < eta.shape[0]:
         cells = min(_TOGETHER, eta.shape[0] - first)
@@ -465,7 +476,7 @@ def score_shifted(
                 prepared = own[cell]
                 logp[cell] = _score_alone(
                     *(eta[cell], spread[cell], ready, gaps, cuts, answers, cell),
-                    *(alone, nodes, slope, slopes),
+                    *(alone, nodes, edge, slope, slopes),
                 )
                 continue
             logp[cell] += math.log(room[TOTAL, c])
@@ -484,7 +495,7 @@ def _lay_own(
     for k in range(answers.shape[1]):
         n += answers[cell, k]
         kinds += answers[cell, k] > 0.0
-    if 0.0 < spread <= _SHARP:
+    if spread > 0.0 and (spread <= _SHARP or kinds > 1):
         own[START], bend = likeliest_shift(own[ETA], spread, ready, cuts, answers, cell)
         own[STEP] = _step(n, kinds, spread, bend)
         reach = spread * (abs(own[START]) + _WIDEST + 2.0 * own[STEP])
