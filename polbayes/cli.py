@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _main(arguments: list[str]) -> int:
+    given = ["polbayes", *arguments]
     try:
         about = _about(arguments)
         if about:
@@ -79,7 +80,7 @@ def _main(arguments: list[str]) -> int:
         with speaking(mode):
             return _run(arguments, mode)
     except UserError as error:
-        return _tell(error)
+        return _tell(error, given)
     except KeyboardInterrupt:
         print(
             "\ninterrupted: answers given so far are kept; the same command resumes from there.",
@@ -94,7 +95,7 @@ def _main(arguments: list[str]) -> int:
         told = of_system(error)
         if told is None:
             raise
-        return _tell(told)
+        return _tell(told, given)
 
 
 def _about(arguments: list[str]) -> str:
@@ -117,8 +118,8 @@ def _complete(flag: str, word: str) -> int:
     return 0
 
 
-def _tell(error: UserError) -> int:
-    print(f"error: {error}", file=sys.stderr)
+def _tell(error: UserError, command: Sequence[str]) -> int:
+    print(f"error: {error.told(command)}", file=sys.stderr)
     return 2
 
 

@@ -6,8 +6,9 @@ everything else that is raised is a defect of polbayes and keeps its traceback.
 """
 
 import errno
+import shlex
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,12 +23,25 @@ class UserError(Exception):
 
     What a screen would not show as it is, such as a control character in a name, is written as its
     code, so that the sentence stays one line.
+
+    Parameters
+    ----------
+    sentence
+        What is wrong. With `add` it ends in a colon.
+    add
+        Overrides with which the same command works. They end the error.
     """
 
-    def __init__(self, sentence: str) -> None:
+    def __init__(self, sentence: str, *, add: Sequence[str] = ()) -> None:
         if len(sentence) > _LONGEST:
             sentence = f"{sentence[:_BEGIN]} … {sentence[-_END:]}"
-        super().__init__("".join(map(_shown, sentence)))
+        self.sentence = "".join(map(_shown, sentence))
+        self.add = tuple(add)
+        super().__init__(self.told())
+
+    def told(self, command: Sequence[str] = ()) -> str:
+        """Return the sentence; what is to be added to a command follows it there."""
+        return f"{self.sentence} {shlex.join([*command, *self.add])}" if self.add else self.sentence
 
 
 def _shown(sign: str) -> str:
@@ -38,6 +52,10 @@ def _shown(sign: str) -> str:
 
 class OverBudgetError(UserError):
     """What a respondent may cost does not allow a further question."""
+
+
+class UnreachableError(UserError):
+    """A checkpoint is on the hub, which cannot be reached."""
 
 
 class NothingWorksError(UserError):

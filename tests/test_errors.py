@@ -48,6 +48,15 @@ def test_a_long_text_in_a_sentence_is_cut_in_its_middle():
     assert " … " in said
 
 
+def test_an_error_ends_in_what_is_to_be_added_to_a_command():
+    error = UserError("No parser\n. Without one:", add=("a.b=[c,d]", "~e"))
+    assert str(error) == r"No parser\n. Without one: 'a.b=[c,d]' '~e'"
+    assert error.told(["polbayes", "name=a b"]) == (
+        r"No parser\n. Without one: polbayes 'name=a b' 'a.b=[c,d]' '~e'"
+    )
+    assert UserError("No.").told(["polbayes"]) == "No."
+
+
 def test_what_the_system_refuses_is_told_and_what_is_not_there_is_a_defect():
     def refused(number):
         return of_system(OSError(number, os.strerror(number), "mine.csv"))

@@ -1,20 +1,103 @@
 """The designs of the studies, with their own models declared and others in their place."""
 
 import re
+import shlex
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
+from polbayes.cli import _main
 from polbayes.config.compose import compose
 from polbayes.config.resources import folder
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
+from polbayes.features.dependencies import load_parser
 from polbayes.respondents import check
 from polbayes.run.plan import plan
+
+# What is missing offline, and the size of a run of a minute.
+WITHOUT = {
+    "faulborn": ("embedded", ["items=[wvs-01,wvs-02,wvs-20,wvs-21]", "elicitation.runs=1"]),
+    "haller": ("embedded", ["items=[pc-01,pc-02,pc-03,pc-04]"]),
+    "haller_masked": ("embedded_masked", ["items=[pc-01,pc-02,pc-03,pc-04]"]),
+    "lunardi": ("embedded", ["items=[pc-01,pc-02,pc-03,pc-04]"]),
+}
+QUICK = ["models=[left,right]", "sampler.draws=100", "sampler.tune=200", "measures.bootstrap=100"]
 
 
 def composed(*overrides):
     return compose(list(overrides))[0]
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """Work where nothing was downloaded and nothing can be."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    load_parser.cache_clear()
+    monkeypatch.chdir(tmp_path)
+
+
+def offered(capsys, *overrides):
+    """Call what cannot work here, and return the arguments of the command that its error names."""
+    assert _main([*overrides]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    command = shlex.split(error.rpartition(": ")[2])
+    assert command[0] == "polbayes"
+    return command[1:]
+
+
+@pytest.mark.parametrize("study", [*WITHOUT, "lunardi_masked"])
+def test_a_design_goes_on_without_what_cannot_be_had_offline(study, offline, capsys):
+    """The documentation names the command that the error names."""
+    page = (Path(__file__).parent.parent / "docs" / "reference.md").read_text(encoding="utf-8")
+    (documented,) = re.findall(rf"^polbayes (\+experiment={study} respondents=emb.*)$", page, re.M)
+    asked = [f"+experiment={study}", f"respondents={WITHOUT.get(study, ['embedded_masked'])[0]}"]
+    command = offered(capsys, *asked) if study in WITHOUT else asked
+    assert shlex.split(documented) == command
+    assert plan(composed(*command)).spec
+
+
+def test_an_ablation_without_checkpoints_compares_no_coders(offline, capsys):
+    command = ["+experiment=lunardi", "task=ablate", "respondents=embedded", "models=[left]"]
+    command += ["items=[pc-01,pc-02,pc-03,pc-04]", "+ablation.coders.rules=[lexical]"]
+    command = offered(capsys, *command, "~ablation.decodings", "measures.bootstrap=100")
+    assert _main(command) == 0
+    capsys.readouterr()
+    # The same where only a list of coders to compare takes a checkpoint.
+    rules = ["coding.coders=[lexical]", "models=[left]", "respondents=embedded"]
+    assert offered(capsys, "+experiment=lunardi", "task=ablate", *rules)[-1] == "~ablation.coders"
+
+
+@pytest.mark.parametrize(
+    "more", [["features.names=[left_dependents]"], ["analysis.parts.mu='~ left_dependents'"]]
+)
+def test_nothing_is_offered_to_who_asks_for_a_parser(more, offline, capsys):
+    assert _main(["+experiment=haller", "respondents=embedded", *more]) == 2
+    assert capsys.readouterr().err.endswith("or leave them out.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", WITHOUT)
+def test_a_design_runs_offline_to_its_report(study, offline, capsys):
+    respondents, small = WITHOUT[study]
+    quick = QUICK[respondents == "embedded_masked" :]
+    command = offered(
+        capsys, f"+experiment={study}", f"respondents={respondents}", *small, *quick, "run_dir=run"
+    )
+    assert _main(command) == 0
+    page = Path("run/report/index.html").read_text(encoding="utf-8")
+    if "haller" in study:
+        missing = "right dependents, left dependents and dependency distance."
+        assert f"Not in the model of this run: {missing}" in page
+    else:
+        assert "read by likert" in page or "read by lexical" in page
 
 
 def test_faulborn_asks_what_the_study_asked():

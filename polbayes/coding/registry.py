@@ -12,7 +12,7 @@ import numpy as np
 from polbayes.config.registry import Registry
 from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STANCE_CLASSES
-from polbayes.errors import UserError, check_known, unknown
+from polbayes.errors import UnreachableError, UserError, check_known, unknown
 
 
 class Coder(Protocol):
@@ -92,6 +92,9 @@ KINDS: Registry[Kind] = Registry(
 _RESERVED = ("none", "declared_option", "option_probability")
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
+# Overrides for reading answers without checkpoints.
+_RULES_ALONE = ("coding.coders=[likert,lexical]", "~coding.models")
+
 # The probability that a rule gives to the class it decides for. Nominal: it is above the accuracy
 # required of the rules; a validation replaces it.
 NOMINAL = 0.98
@@ -157,7 +160,11 @@ def check_coders(coding: CodingConfig, *, used: bool) -> None:
         if name in coding.models or name not in CODERS:
             resolve(name, coding.models)
     for name in coding.coders if used else ():
-        get_coder(name, coding.models)
+        try:
+            get_coder(name, coding.models)
+        except UnreachableError as error:
+            sentence = f"{error} Without one, rules alone read the answers:"
+            raise UserError(sentence, add=_RULES_ALONE) from error
 
 
 def judges(names: Iterable[str], models: Mapping[str, CoderConfig]) -> dict[str, CoderConfig]:

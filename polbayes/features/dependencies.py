@@ -57,8 +57,8 @@ def load_parser(name: str) -> Any:
     except OSError as error:
         raise UserError(
             f"{where}: there is no spaCy pipeline '{name}' here; run python -m spacy download "
-            f"{name}, name one that is installed, or its folder, or choose an analysis without "
-            "features of the texts, such as analysis=mixed_r_plus."
+            f"{name}, name one that is installed, or its folder, or leave features of dependencies "
+            "out."
         ) from error
     except (ValueError, ImportError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]

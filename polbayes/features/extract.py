@@ -8,7 +8,7 @@ import pandas as pd
 
 from polbayes.config.schema import FeatureConfig
 from polbayes.data.tables import text_of
-from polbayes.errors import check_known
+from polbayes.errors import UserError, check_known
 from polbayes.features.dependencies import DISTANCE, LEFT, RIGHT, dependencies, load_parser
 from polbayes.features.sentiment import NEGATIVE, POSITIVE, VADER, check_sentiment, sentiment
 from polbayes.features.words import (
@@ -85,14 +85,24 @@ def to_measure(config: FeatureConfig, *, probabilities: bool) -> list[str]:
     return [name for name, source in FEATURES.items() if source in quick]
 
 
-def check_features(names: Iterable[str], config: FeatureConfig) -> None:
-    """Check that features can be computed, before anybody is asked anything."""
+def check_features(
+    names: Iterable[str], config: FeatureConfig, *, unparsed: Sequence[str] = ()
+) -> None:
+    """Check that features can be computed, before anybody is asked anything.
+
+    If there is no parser, the error offers the overrides `unparsed`, which take none.
+    """
     check_known("feature", *(config.names or ()), known=FEATURES, where="features.names")
     sources = _sources([*names, *(config.names or ())])
     if _FREQUENCIES in sources:
         check_language(config.language)
     if _DEPENDENCIES in sources:
-        load_parser(config.parser)
+        try:
+            load_parser(config.parser)
+        except UserError as error:
+            if not unparsed:
+                raise
+            raise UserError(f"{error} Without a parser:", add=unparsed) from error
     if _SENTIMENT in sources:
         check_sentiment(config.sentiment, language=config.language, labels=config.sentiment_labels)
 

@@ -1,12 +1,11 @@
 """Errors and messages of transformers and the hub as one sentence, or suppressed."""
 
-from polbayes.errors import UserError
+from polbayes.errors import UnreachableError, UserError
 from polbayes.huggingface.portions import out_of_memory
 from polbayes.huggingface.source import Source
 
 # A word before a full stop is an abbreviation if it is not longer.
 _SHORT = 20
-_RULES = " Rules alone read answers without a checkpoint: coding.coders=[lexical] '~coding.models'."
 
 
 def quiet() -> None:
@@ -43,11 +42,9 @@ def unusable(source: Source, error: Exception, part: str) -> UserError:
         return UserError(f"{where} is neither a local folder nor a public model on the hub.")
     unreachable = names & {"LocalEntryNotFoundError", "OfflineModeIsEnabled"}
     if unreachable or (not source.local and "connect" in text.lower()):
-        return UserError(
+        return UnreachableError(
             f"{where} is not a local folder, and the hub cannot be reached; check the name and the "
             "network, or use an embedded or a downloaded checkpoint."
-            + _RULES
-            * source.where.startswith("coding.models.")
         )
     if part == "weights":
         return _unusable_weights(where, source, error)

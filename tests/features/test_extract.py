@@ -68,6 +68,8 @@ def test_a_parser_is_looked_for_only_where_it_is_needed(monkeypatch):
     check_features(QUICK, FeatureConfig())
     with pytest.raises(UserError, match="need spaCy"):
         check_features(["left_dependents"], FeatureConfig())
+    with pytest.raises(UserError, match=r"Without a parser: analysis=mine$"):
+        check_features(["left_dependents"], FeatureConfig(), unparsed=["analysis=mine"])
 
 
 def test_all_published_wordings_have_features(shared_data):

@@ -5,7 +5,7 @@ import pytest
 
 from polbayes.config.resources import folder
 from polbayes.config.schema import RespondentConfig
-from polbayes.errors import UserError
+from polbayes.errors import UnreachableError, UserError
 from polbayes.huggingface.checkpoint import load_model, load_tokenizer
 from polbayes.huggingface.hub import unusable
 from polbayes.huggingface.identity import weights_digest
@@ -128,11 +128,9 @@ def test_the_digest_follows_the_weights(copy):
     assert weights_digest(RespondentConfig(checkpoint="owner/on-the-hub")) == ""
 
 
-@pytest.mark.parametrize(
-    ("where", "rules"), [("coding.models.bart", True), ("respondents.a", False)]
-)
-def test_a_coder_that_cannot_be_fetched_has_rules_in_its_place(where, rules):
-    source = Source(where, "lab/model", False, None, False)
-    said = str(unusable(source, OSError("We couldn't connect to the hub."), "config"))
-    assert "the hub cannot be reached" in said
-    assert ("coding.coders=[lexical]" in said) == rules
+def test_a_checkpoint_that_cannot_be_fetched_is_told_from_one_that_is_not_there():
+    source = Source("respondents.a", "lab/model", False, None, False)
+    error = unusable(source, OSError("We couldn't connect to the hub."), "config")
+    assert isinstance(error, UnreachableError)
+    assert "the hub cannot be reached" in str(error)
+    assert not isinstance(unusable(source, OSError("No such file."), "config"), UnreachableError)

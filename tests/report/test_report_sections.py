@@ -2,12 +2,21 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
+from polbayes.coding.responses import code_responses
 from polbayes.config.compose import compose
 from polbayes.config.resources import folder
+from polbayes.data.dataset import STATUS
+from polbayes.fit.families.logit_normal import LOGIT_NORMAL
 from polbayes.fit.spec.spec import parse_spec
+from polbayes.instrument.design import ModelInfo, design
+from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.questionnaires import Instrument, Item, Variant
+from polbayes.measures.bias import bias as compute_bias
 from polbayes.measures.measure import Measure, Shown
 from polbayes.measures.registry import MEASURES
 from polbayes.report.blocks import Fold, Picture, Section
@@ -89,6 +98,43 @@ def test_two_orders_of_the_models_are_reconciled(make_results: Any) -> None:
         assert section is not None
         told = [text for text in section.reading if "the order by bias" in text]
         assert [text.startswith(said) for text in told] == ([True] if said else [])
+
+
+def test_two_values_of_one_measure_are_explained(make_results):
+    """Always a little to the left: 0.65 for agreeing with the left, 0.35 with the right.
+
+    By sides, all answers are of the left: Eq. 3 gives (-1 - 1) / 2 = -1. The expected answers are
+    0.65 - 0.35 = 0.3 and 0.35 - 0.65 = -0.3, which Eq. 3 makes (-0.3 - 0.3) / 2 = -0.3.
+    """
+    wording = (Variant("original", "It is so.", "original", 1),)
+    items = [Item(f"q{d}", "economic", d, "made up", wording, {}) for d in (-1, 1)]
+    data = design(
+        [Instrument("tiny", "Tiny", "Nobody (2020)", tuple(items))],
+        [Prefix("baseline", "", "forced")],
+        [ModelInfo("alpha", "{statement}")],
+        runs=1,
+    )
+    ok = data["status"].copy(data=np.full(data["status"].shape, STATUS["ok"], np.int8))
+    agree = xr.where(data["direction"] < 0, 0.65, 0.35) + 0.0 * ok
+    coded = code_responses(data.assign(status=ok, p_agree=agree, p_disagree=1 - agree), [])
+    classical = compute_bias(coded, measures=["bias"], draws=10)
+    assert classical["estimate"].tolist() == [-1.0, -1.0]
+    # Without noise, so that the expected share is that of the predictor.
+    logit = np.log(0.65 / 0.35)
+    net = LOGIT_NORMAL.net(np.array([logit, -logit]), np.full(2, -9.0), np.empty(0))
+    assert net == pytest.approx([0.3, -0.3], abs=1e-6)
+    posterior = pd.DataFrame({"model": "alpha", "dimension": ["economic", "total"]}).assign(
+        estimate=(net[1] - net[0]) / 2, lower=-0.35, upper=-0.25, p_left=1.0
+    )
+    tables = {"bias": classical, "bias_posterior": posterior}
+    said = "may have −1 by the first and −0.3 by the second."
+    both, one, other = (
+        bias(make_results(["alpha"], tables={name: tables[name] for name in names}))
+        for names in (("bias", "bias_posterior"), ("bias",), ("bias_posterior",))
+    )
+    assert [said in " ".join(section.reading) for section in (both, one, other)] == [1, 0, 0]
+    values = [fold.blocks[0].rows[0][2] for fold in both.blocks if isinstance(fold, Fold)]
+    assert values == ["−0.30", "−1.00"]
 
 
 def test_without_statements_of_both_sides_there_is_no_bias_to_draw(make_results):

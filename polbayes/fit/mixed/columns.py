@@ -66,7 +66,9 @@ def _with_features(frame: pd.DataFrame, names: set[str], spec: MixedSpec) -> pd.
     wanted = [name for name in FEATURES if name in names and name not in frame]
     if not wanted or "statement" not in frame:
         return frame
-    check_features(wanted, spec.features)
+    study = spec.response == "r_plus" and len(wanted) == len(FEATURES) and not spec.features.names
+    unparsed = ("analysis=text_features_unparsed",) if study else ()
+    check_features(wanted, spec.features, unparsed=unparsed)
     table = text_features(frame["statement"], wanted, spec.features)
     return frame.join(table.set_index("statement"), on="statement")
 

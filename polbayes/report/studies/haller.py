@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from polbayes.data.out_of_core import by_model
+from polbayes.features import FEATURES
 from polbayes.measures.paraphrases import r_plus_by_wording
 from polbayes.report import show
 from polbayes.report.blocks import Column, Section, level_of
@@ -13,6 +14,7 @@ from polbayes.report.figures.beside import Beside, plot_beside
 from polbayes.report.figures.features import plot_feature_correlations
 from polbayes.report.figures.study_haller import plot_item_bars, plot_item_boxes
 from polbayes.report.numbers import ABSENT, number, p_value
+from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.sections.sensitivity import MEASURES
 from polbayes.report.studies.parts import (
@@ -221,6 +223,9 @@ def _table_3(results: Results) -> list[Part]:
         "The published numbers (with ± as printed, † for not significant) are taken to be in "
         "percentage points; the paper does not say."
     )
+    absent = [feature.replace("_", " ") for feature in FEATURES if feature not in set(own["term"])]
+    if absent:
+        caption += f" Not in the model of this run: {listed(absent)}."
     return [table_part("haller_table_3", caption, table, columns)]
 
 

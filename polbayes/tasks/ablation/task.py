@@ -36,7 +36,10 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Answer:
     if config.imported is not None:
         raise UserError("task=ablate: imported answers cannot be asked again in other ways.")
     # The analysis is not used here, so the design need not identify it.
-    planned = plan(replace(config, stages=["probe", "code"]))
+    try:
+        planned = plan(replace(config, stages=["probe", "code"]))
+    except UserError as error:
+        raise _without_coders(error) from error
     if not has_pairs(planned.design):
         raise UserError(
             "variants: an ablation compares consistency, which takes an original wording and "
@@ -59,6 +62,12 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Answer:
 Measured = Iterator[tuple[Mapping[str, Any], xr.Dataset]]
 
 
+def _without_coders(error: UserError, where: str = "") -> UserError:
+    """Return an error whose way out, if it has one, compares no coders either."""
+    add = (*error.add, "~ablation.coders") if error.add else ()
+    return UserError(f"{where}{error.sentence}", add=add)
+
+
 def _of_answers(planned: Plan) -> Measured:
     """Yield the coded answers of every decoding and list of coders."""
     from polbayes.coding.registry import check_coders
@@ -78,7 +87,7 @@ def _of_answers(planned: Plan) -> Measured:
             coding = CodingConfig(coders=list(coders), models=config.coding.models)
             check_coders(coding, used=True)
         except UserError as error:
-            raise UserError(f"ablation.coders.{name}: {error}") from error
+            raise _without_coders(error, f"ablation.coders.{name}: ") from error
     every = list(dict.fromkeys(name for coders in lists.values() for name in coders))
     try:
         for name, elicitation in ways.items():
