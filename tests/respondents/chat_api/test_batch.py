@@ -8,6 +8,7 @@ from dataclasses import replace
 import loopback as servers
 import pytest
 from loopback import KEY, VARIABLE, completion
+from native_servers import Anthropic
 
 from polbayes.cli import _main
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
@@ -28,11 +29,11 @@ OPEN = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=
 CHOICE = ElicitationConfig(kind="forced_choice", template="haller")
 
 
-class Handler(servers.Handler):
-    """The server of the other tests, with the services of both labs."""
+class Handler(Anthropic):
+    """The server of the other tests, with the batch services of both labs."""
 
     def do_POST(self):  # noqa: N802
-        if self.path == "/v1/chat/completions":
+        if self.path in ("/v1/chat/completions", "/v1/messages"):
             return super().do_POST()
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         world = self.server.world
@@ -42,8 +43,6 @@ class Handler(servers.Handler):
             assert b'name="purpose"' in raw
             return self.send(200, about_file("file-in"))
         body = json.loads(raw)
-        if self.path == "/v1/messages":
-            return self.send(*self.message(world, body))
         if self.path == "/v1/batches":
             assert body["endpoint"] == "/v1/chat/completions"
             requests = {x["custom_id"]: x["body"] for x in world.files[body["input_file_id"]]}
@@ -52,23 +51,6 @@ class Handler(servers.Handler):
         assert self.headers["anthropic-version"]
         requests = {x["custom_id"]: x["params"] for x in body["requests"]}
         return self.send(200, world.submitted(requests).anthropic())
-
-    def message(self, world, body):
-        assert self.headers["x-api-key"] == KEY
-        with world.lock:
-            world.bodies.append(body)
-            if world.down:
-                world.down -= 1
-                error = {"type": "overloaded_error", "message": "Overloaded"}
-                return 529, {"type": "error", "error": error}
-        if (refusal := world.refuses(body)) is not None:
-            return refusal
-        said = world.answer(body["messages"][-1]["content"], body)
-        thought = [{"type": "thinking", "thinking": "Hm."}] if "thinking" in body else []
-        blocks = [*thought, {"type": "text", "text": said.text}]
-        usage = {"input_tokens": 7, "output_tokens": 3}
-        about = {"model": world.model, "stop_reason": "end_turn", "usage": usage}
-        return 200, {**about, "content": blocks}
 
     def do_GET(self):  # noqa: N802
         world = self.server.world
