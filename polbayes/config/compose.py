@@ -77,6 +77,7 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     check_contradictions(overrides)
     own = _own_folder(config_dir)
     searched = [f"hydra.searchpath=[{_quoted(search_path(own))}]"] if own else []
+    OmegaConf.register_new_resolver("name_of", _name_of_model, replace=True)
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
@@ -106,6 +107,11 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     assert isinstance(config, RunConfig)
     _check(config)
     return config, text
+
+
+def _name_of_model(checkpoint: str) -> str | None:
+    """Return a checkpoint without its owner or folder; None if there is none."""
+    return checkpoint.rstrip("/").rpartition("/")[2] or None
 
 
 def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
