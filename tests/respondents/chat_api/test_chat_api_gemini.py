@@ -103,6 +103,12 @@ def test_thoughts_are_apart_and_counted(world, own, thinking):
         assert done.text.startswith("I agree")
 
 
+def test_no_thinking_is_a_budget_of_none(world):
+    found = of_questions(asked(declared(world, reasoning_effort="none")))
+    assert world.bodies[-1]["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
+    assert {done.reasoning for done, _, _ in found.values()} == {""}
+
+
 def test_schemas_are_asked_for(world):
     how = ElicitationConfig(kind="judging", template="roleplay", temperature=0.0, top_k=0)
     asked(declared(world), how, schema=SCHEMA)

@@ -285,6 +285,13 @@ def test_a_limit_that_is_refused_under_both_names_ends():
     assert not found.learn(both, {"max_completion_tokens": 4}, "")
 
 
+def test_thinking_that_is_refused_both_ways_ends():
+    found = LeftOut()
+    assert found.learn(frozenset({"thinking"}), {}, "")
+    assert found.fields == {"thinking": "adaptive"}
+    assert not found.learn(frozenset({"thinking"}), {"thinking": {"type": "adaptive"}}, "")
+
+
 def test_names_within_other_names_are_not_meant():
     assert refused_fields("Unknown name: top_logprobs") == {"top_logprobs"}
     assert refused_fields("unsupported: max_tokens_per_day, temperatures") == set()
@@ -298,12 +305,77 @@ def test_names_within_other_names_are_not_meant():
         ("`temperature` may only be set to 1 when thinking is enabled.", {"temperature"}),
         ("`temperature` and `top_p` cannot both be specified for this model.", {"top_p"}),
         ("property 'seed' does not exist", {"seed"}),
+        ("`temperature` is deprecated for this model.", {"temperature"}),
+        ("deepseek-reasoner does not support the parameter `temperature`", {"temperature"}),
+        (
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" '
+            'and "output_config.effort" to control thinking behavior.',
+            {"thinking"},
+        ),
+        (
+            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but "
+            "got 8 instead.",
+            {"least_tokens"},
+        ),
+        ("max_tokens must be at least 5", {"least_tokens"}),
+        ("max_tokens: your prompt contains at least 4077 input tokens", set()),
         ("temperature: range: 0..1", set()),
         ("temperature must be between 0 and 2", set()),
     ],
 )
 def test_what_servers_say_of_fields_that_they_refuse(words, fields):
     assert refused_fields(words) == fields
+
+
+def sixteen_at_least(body):
+    """Refuse as OpenAI does behind OpenRouter, which asks it by another protocol."""
+    if body["max_tokens"] >= 16:
+        return None
+    said = (
+        "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got "
+        f"{body['max_tokens']} instead."
+    )
+    raw = json.dumps({"error": {"message": said, "code": "integer_below_min_value"}})
+    about = {"raw": raw, "provider_name": "OpenAI"}
+    return 400, {"error": {"message": "Provider returned error", "code": 400, "metadata": about}}
+
+
+@pytest.mark.parametrize("kind", ["sampled_choice", "forced_choice", "paired"])
+def test_a_limit_that_is_too_low_for_a_server_is_raised(loopback, monkeypatch, kind):
+    world = loopback(key=KEY, refuses=sixteen_at_least)
+    config, how = declared("openrouter", world, monkeypatch), elicitation(kind)
+    _, notes = asked(config, how)
+    limits = [body["max_tokens"] for body in world.bodies]
+    if kind == "paired":
+        assert (limits, notes) == ([how.max_new_tokens] * 4, [])
+        return
+    assert limits == [8 if kind == "sampled_choice" else 4, *[16] * 4]
+    assert notes == [
+        "m: the server takes no limit below 16 tokens; answers may have so many.",
+    ]
+
+
+def test_a_higher_limit_is_within_the_budget(loopback, monkeypatch):
+    """What may be asked for at most is set aside before a request, and is more now."""
+    world = loopback(key=KEY, refuses=sixteen_at_least, usage=False)
+    config = declared("openrouter", world, monkeypatch)
+    prompt = len("Please answer with yes or no: is two more than one?") + len('""') + 64
+    for more, allowed in ((0, True), (-1, False)):
+        api = replace(config.api, budget_tokens=prompt + 16 + more)
+        with pytest.raises(UserError, match="budget_tokens: the next question might exceed"):
+            asked(replace(config, api=api), elicitation("sampled_choice"))
+        assert [b["max_tokens"] for b in world.bodies] == ([8, 16] if allowed else [8])
+        world.bodies.clear()
+
+
+def test_a_limit_that_is_high_enough_is_not_learnt():
+    words = "max_tokens must be at least 5"
+    found = LeftOut()
+    assert not found.learn(frozenset({"least_tokens"}), {"max_tokens": 5}, words)
+    assert found.learn(frozenset({"least_tokens"}), {"max_completion_tokens": 4}, words)
+    assert found.fields == {"least_tokens": "5"}
+    # The server contradicts itself, and is not asked for ever.
+    assert not found.learn(frozenset({"least_tokens"}), {"max_completion_tokens": 5}, words)
 
 
 @pytest.mark.parametrize(
