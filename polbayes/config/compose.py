@@ -77,7 +77,6 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     check_contradictions(overrides)
     own = _own_folder(config_dir)
     searched = [f"hydra.searchpath=[{_quoted(search_path(own))}]"] if own else []
-    OmegaConf.register_new_resolver("name_of", _name_of_model, replace=True)
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(folder("conf").resolve())):
@@ -118,8 +117,9 @@ def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
     """Compose a config, and return the chosen files; known keys that are not set need no plus."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
-    from omegaconf import open_dict
+    from omegaconf import OmegaConf, open_dict
 
+    OmegaConf.register_new_resolver("name_of", _name_of_model, replace=True)
     while True:
         try:
             config = hydra_compose("config", overrides=overrides, return_hydra_config=True)

@@ -102,15 +102,13 @@ class Server:
                 raise StopError(self._fatal(outcome), used)
             if outcome.refused and self.learn(outcome, body):
                 most = self.most(question)
-                if not budget.set_aside(most):
-                    raise StopError(self.over(budget, most), used)
+                self._set_aside(most, budget, used)
                 continue
             untried = put.schema is not None and self.takes_schema is None
             if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
                 # Perhaps the server does not accept the schema; without it there may be an answer.
                 bare = replace(question, schema=None)
-                if not budget.set_aside(most):
-                    raise StopError(self.over(budget, most), used)
+                self._set_aside(most, budget, used)
                 second, took = await self.exchange(bare, seed, budget, listed=listed)
                 if isinstance(second, Reply) and self.takes_schema is None:
                     self.takes_schema = False
@@ -122,8 +120,12 @@ class Server:
                 return outcome, used
             if outcome.wait is None:
                 await asyncio.sleep(self.back_off(turned_away if throttled else failures))
-            if not budget.set_aside(most):
-                raise StopError(self.over(budget, most), used)
+            self._set_aside(most, budget, used)
+
+    def _set_aside(self, most: Usage, budget: Budget, used: Usage) -> None:
+        """Set the highest usage of another request aside, or stop after what was used."""
+        if not budget.set_aside(most):
+            raise StopError(self.over(budget, most), used)
 
     def body(self, question: Question, seed: int) -> dict[str, Any]:
         """Return the request for a question, without the fields that the server refuses."""

@@ -70,7 +70,7 @@ def test_thinking_before_an_answer_is_kept_apart(tmp_path):
         "What I think is that I agree.",
     ]
     assert "3 of 4 answers began with thinking, which was kept apart." in data.attrs["notes"]
-    assert "1 of 4 rows have no answer." in data.attrs["notes"]
+    assert "1 of 4 rows has no answer." in data.attrs["notes"]
 
 
 def test_inspect_that_is_not_installed_is_said(tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_probabilities_in_a_table_are_taken_as_they_are(tmp_path):
     data = probabilities(tmp_path, [0.25, None, 1])
     np.testing.assert_allclose(data["p_agree"].values.ravel(), [0.25, np.nan, 1])
     assert data["option"].values.tolist() == ["agree", "disagree"]
-    assert data.attrs["notes"] == "1 of 3 rows have no answer."
+    assert data.attrs["notes"] == "1 of 3 rows has no answer."
 
 
 @pytest.mark.parametrize("wrong", ["1.2", "-0.1", "often", "inf", "nan"])
