@@ -59,6 +59,7 @@ class World:
     refuses: Callable[[Mapping], tuple[int, object] | None] = lambda body: None
     # What is written in place of a reply, byte for byte, as long as there is somebody to read it.
     pieces: Callable[[str], Iterable[bytes] | None] = lambda prompt: None
+    down: int = 0  # so many requests to come are turned away
 
     def __post_init__(self):
         self.lock = threading.Lock()

@@ -35,6 +35,7 @@ from polbayes.coding.table_rows import (
 )
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
+from polbayes.data.prose import form
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import (
     OWN_KEYS,
@@ -319,7 +320,7 @@ def _fill(
     missing = int((answers.str.strip() == "").sum())
     if "p_agree" in out:
         missing = int(np.isnan(out["p_agree"].values[cells]).sum())
-    notes = [f"{missing:,} of {len(answers):,} rows have no answer."] if missing else []
+    notes = [_without_answer(missing, len(answers))] if missing else []
     out.attrs |= {
         "imported_from": rows.name,
         "imported_rows": len(answers),
@@ -343,6 +344,10 @@ def _fill(
     out["status"] = (CELL_DIMS, status, data["status"].attrs)
     out.attrs["notes"] = "\n".join([*rows.notes, *notes])
     return out
+
+
+def _without_answer(missing: int, of: int) -> str:
+    return f"{missing:,} of {of:,} rows {form(missing, 'has', 'have')} no answer."
 
 
 def _apart(rows: TableRows) -> tuple[TableRows, pd.Series | None]:

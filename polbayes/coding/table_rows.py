@@ -18,6 +18,7 @@ from polbayes.coding.logs import READERS
 from polbayes.config.schema import ImportConfig
 from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS
+from polbayes.data.prose import form
 from polbayes.data.tables import text_of
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
@@ -197,7 +198,8 @@ def _as_text(value: Any, key: str) -> str:
 
 def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
     if left_out:
-        notes.append(f"{left_out:,} of {of:,} rows are left out by {key}.")
+        are = form(left_out, "is", "are")
+        notes.append(f"{left_out:,} of {of:,} rows {are} left out by {key}.")
 
 
 def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:

@@ -108,12 +108,18 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
     return config, text
 
 
+def _name_of_model(checkpoint: str) -> str | None:
+    """Return a checkpoint without its owner or folder; None if there is none."""
+    return checkpoint.rstrip("/").rpartition("/")[2] or None
+
+
 def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
     """Compose a config, and return the chosen files; known keys that are not set need no plus."""
     from hydra import compose as hydra_compose
     from hydra.errors import HydraException
-    from omegaconf import open_dict
+    from omegaconf import OmegaConf, open_dict
 
+    OmegaConf.register_new_resolver("name_of", _name_of_model, replace=True)
     while True:
         try:
             config = hydra_compose("config", overrides=overrides, return_hydra_config=True)

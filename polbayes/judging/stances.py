@@ -20,7 +20,7 @@ from polbayes.huggingface.encoding import without_markup
 from polbayes.judging.engine import Task
 from polbayes.judging.respondent import AskedJudge, declared_judge
 from polbayes.judging.rubric import pair_digest
-from polbayes.judging.verdicts import Verdict, together, verdict, why_not
+from polbayes.judging.verdicts import CUT_OFF, Verdict, together, verdict, why_not
 from polbayes.probing.journal import journal_path
 
 _log = logging.getLogger("polbayes")
@@ -86,9 +86,15 @@ class JudgeCoder:
         left = Counter(why_not(verdicts[key]) for key, found in probs.items() if found is None)
         if left:
             reasons = ", ".join(f"{reason} {n}" for reason, n in sorted(left.items()))
+            name, how = self.asked.name, self.asked.how
+            more = (
+                f" Thinking takes all of coding.models.{name}.judge.max_new_tokens="
+                f"{how.max_new_tokens}; set more."
+            )
             _log.warning(
-                "%s: %d of %d answers could not be judged in %d attempts (%s) and are not coded.",
-                *(self.asked.name, left.total(), len(wanted), self.asked.how.attempts, reasons),
+                "%s: %d of %d answers could not be judged in %d attempts (%s) and are not coded.%s",
+                *(name, left.total(), len(wanted), how.attempts, reasons),
+                more if CUT_OFF in left else "",
             )
         return {key: found for key, found in probs.items() if found is not None}
 

@@ -14,6 +14,7 @@ from polbayes.judging.rubric import STANCE_KEY
 
 # Further statuses of a judgement, besides those of `polbayes.judging.replies`.
 DECLINED = "declined"  # the judge's server refused, or its filter cut in
+CUT_OFF = "cut_off"  # there was no room for an output, of a model that thinks first
 _FAILED = "failed"  # there is no output
 _WRONG_SUM = "wrong_sum"  # the probabilities do not add up
 _NO_LABEL = "no_label"  # too little mass is on the labels
@@ -38,7 +39,8 @@ def verdict(way: str, record: Record) -> Verdict:
     """Read a reply in one of `polbayes.judging.rubric.WAYS` from its record in a journal."""
     status = record["status"]
     if status != "ok":
-        nothing = {"refused": DECLINED, "invalid": "no_object", "empty": "no_object"}
+        empty = CUT_OFF if record.get("truncated") else "no_object"
+        nothing = {"refused": DECLINED, "invalid": empty, "empty": empty}
         return Verdict(None, nothing.get(status, _FAILED))
     if way == "token":
         return token(record["mass"])

@@ -13,6 +13,7 @@ import xarray as xr
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
 from polbayes.data.files import write_text
+from polbayes.data.prose import plural
 from polbayes.probing.journal import journal_path, read
 from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.respondents.chat_api.request import ANSWER_TOKENS
@@ -75,7 +76,7 @@ def usage_in_words(row: Mapping[str, Any]) -> str:
     """Describe a row of `usage_table`."""
     text = f"{row['input_tokens']:,} tokens in, {row['output_tokens']:,} out"
     if row["uncounted_requests"]:
-        text += f", {row['uncounted_requests']:,} requests without a count from the server"
+        text += f", {plural(row['uncounted_requests'], 'request')} without a count from the server"
     paid = row["cost"]
     if paid is None or np.isnan(paid):
         return text

@@ -15,6 +15,8 @@ _PROMPTS = 10
 _LEAST_MASS = 0.001
 _AT_ONCE = 64
 _LONGEST = 200
+# Of a model whose thinking is neither shown nor counted.
+_CUT_OFF = "an answer that was cut off before its first word"
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class FirstAnswers:
             text = record.get("reasoning", "") if thinks else record.get("text", "")
             shown = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
             if thinks and not text:
-                return f"{record['reasoning_tokens']} tokens of thinking without an answer"
+                tokens = record.get("reasoning_tokens")
+                return f"{tokens} tokens of thinking without an answer" if tokens else _CUT_OFF
             return f"thinking without an answer ({shown})" if thinks else shown
         mass = {word: m or 0.0 for word, m in zip(self._options, record["mass"], strict=True)}
         best = sorted(mass, key=lambda word: -mass[word])[:2]
@@ -98,8 +101,9 @@ def _mass(record: Record) -> float:
 
 
 def _thought(record: Record) -> bool:
-    """Return whether there was thinking before an answer, shown or only counted."""
-    return "reasoning" in record or bool(record.get("reasoning_tokens"))
+    """Return whether there was thinking: shown, counted, or cut off before there was an answer."""
+    cut_off = bool(record.get("truncated")) and not record.get("text", "").strip()
+    return cut_off or "reasoning" in record or bool(record.get("reasoning_tokens"))
 
 
 def _advice(model: str, example: Record) -> str:

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from polbayes.data.progress import progress_bar, say
+from polbayes.data.prose import noun
 
 # Seconds between two lines if there is no terminal for a bar.
 _BETWEEN_LINES = 30.0
@@ -57,7 +58,7 @@ class Counts:
         else:
             parts = [f"{100 * self.usable / self.answered:.1f} % with a text"]
         others = {"cut off": self.truncated, "refused": self.refused}
-        others |= {"invalid": self.invalid, "error" if self.errors == 1 else "errors": self.errors}
+        others |= {"invalid": self.invalid, noun(self.errors, "error"): self.errors}
         return ", ".join(parts + [f"{n:,} {name}" for name, n in others.items() if n])
 
 

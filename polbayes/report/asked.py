@@ -16,12 +16,13 @@ from polbayes.coding.responses import EXACT
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.data.out_of_core import by_model
+from polbayes.data.prose import noun
 from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
-from polbayes.report.prose import MODEL, Noun, noun
+from polbayes.report.prose import MODEL, Noun
 from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"

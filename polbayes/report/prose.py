@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from polbayes.data import prose
 from polbayes.fit.posterior.verdicts import EQUAL, LEFT, OPEN, RIGHT, Against, Verdict, in_words
 from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report.numbers import chance, count, number
@@ -88,14 +89,5 @@ def listed(names: list[str], most: int = 6) -> str:
 
 
 def plural(number_of: float, name: str) -> str:
-    """Count something in words: ``1 prefix``, ``2 prefixes``."""
-    return f"{count(number_of)} {noun(number_of, name)}"
-
-
-def noun(number_of: float, name: str) -> str:
-    """Return the word behind a number, in the singular or plural."""
-    if number_of == 1:
-        return name
-    if name.endswith("y") and name[-2:-1] not in set("aeiou"):
-        return f"{name[:-1]}ies"
-    return name + ("es" if name.endswith(("x", "s", "ch", "sh")) else "s")
+    """Count something in words, with the numbers of a report: ``1 prefix``, ``2 prefixes``."""
+    return prose.plural(number_of, name, count)

@@ -73,9 +73,11 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise unknown("kind", elicitation.kind, ELICITATIONS, where="elicitation")
     backend = BACKENDS[config.backend]
     if elicitation.kind not in backend.elicitations:
+        # Users do not choose judging, unless nothing else is offered.
+        offered = [kind for kind in backend.elicitations if kind != JUDGING] or [JUDGING]
         raise UserError(
             f"{where}: backend {config.backend} cannot be asked by {elicitation.kind}; "
-            f"it offers {' and '.join(backend.elicitations)}."
+            f"it offers {', '.join(offered)}."
         )
     if config.called is not None:
         text(config.called, f"{where}.called")

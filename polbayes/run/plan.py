@@ -74,8 +74,8 @@ def plan(config: RunConfig) -> Plan:
         chosen = Selection(config.models, config.items, config.variants, config.prefixes.only)
         data = import_table(config.imported, instruments=instruments, selection=chosen)
     else:
-        check_answers(prefixes, config.elicitation.kind, lexicon)
         data = design_of(config, instruments, prefixes, template)
+        check_answers(prefixes, config.elicitation.kind, lexicon)
         if "fit" in config.stages or config.probing.kind != "full":
             check_analysis(spec, _as_if_answered(data))
         check_adaptive(config.probing, spec, [str(m) for m in data["model"].values])

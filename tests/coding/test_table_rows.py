@@ -46,7 +46,8 @@ def notes(data):
 def test_rows_are_selected_by_any_column(tmp_path, kind, where, wanted, left_out):
     data = load(tmp_path, ROWS, kind, where=where, ignore=["how", "day"], **SCALE)
     assert taken(data) == wanted
-    assert notes(data)[0] == f"{left_out} of 5 rows are left out by imported.where."
+    are = "is" if left_out == 1 else "are"
+    assert notes(data)[0] == f"{left_out} of 5 rows {are} left out by imported.where."
     assert data.attrs["imported_rows"] == 5 - left_out
 
 
@@ -168,8 +169,8 @@ def test_several_tables_are_one(tmp_path):
     data = of(where={"table": ["part_x", "part_y"]})
     assert len(taken(data)) == 4
     assert notes(data) == [
-        "1 of 5 rows are left out by imported.where.",
-        "1 of 4 rows have no answer.",
+        "1 of 5 rows is left out by imported.where.",
+        "1 of 4 rows has no answer.",
     ]
     assert data.attrs["imported_from"] == "part_*.csv"
     with pytest.raises(UserError, match=r"part_z\.csv: row 1: unknown item 'q-3'"):

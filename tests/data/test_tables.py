@@ -207,7 +207,7 @@ def test_a_missing_answer_is_one_whatever_it_is_written_as(tmp_path, kind, value
     )
     data = import_table(config, instruments=[load_instrument("wvs")])
     assert data["rating"].values.ravel().tolist() == [0, MISSING]
-    assert data.attrs["notes"] == "1 of 2 rows have no answer."
+    assert data.attrs["notes"] == "1 of 2 rows has no answer."
 
 
 def test_json_lines_are_read_by_column(tmp_path):

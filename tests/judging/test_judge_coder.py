@@ -147,6 +147,7 @@ UNREADABLE = {
         "cut": (Said('{"reason": "It', finish="length"), "truncated"),
         "refusal": (Said(json.dumps(shares("agree")), refusal="I can't judge that."), "declined"),
         "filter": (Said("", finish="content_filter"), "declined"),
+        "thinking": (Said("", finish="length", thought_tokens=200), "cut_off"),
     },
     "votes": {
         "word": (Said('{"stance": "in favour"}'), "unknown_label"),
@@ -177,6 +178,8 @@ def test_what_cannot_be_read_is_asked_for_again_and_then_not_coded(judge, loopba
     told = ", ".join(f"{reason} {n}" for reason, n in sorted(reasons.items()))
     wanted = f"mine: {len(broken)} of {len(texts)} answers could not be judged in 2 attempts"
     assert f"{wanted} ({told}) and are not coded." in caplog.text
+    cut_off = "Thinking takes all of coding.models.mine.judge.max_new_tokens=200; set more."
+    assert (cut_off in caplog.text) == ("cut_off" in reasons)
     prompts = [body["messages"][-1]["content"] for body in world.bodies]
     assert sum(AGAIN in prompt for prompt in prompts) == len(broken)
     asked = len(world.bodies)

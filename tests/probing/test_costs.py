@@ -72,8 +72,9 @@ def test_the_table_has_a_row_for_every_server_that_was_asked(tmp_path):
     assert usage_in_words(row) == "1,010 tokens in, 505 out, 0.00606 EUR"
     row |= {"uncounted_requests": 2, "cost_at_most": 0.1}
     assert usage_in_words(row).endswith(
-        "without a count from the server, 0.00606 (at most 0.1) EUR"
+        ", 2 requests without a count from the server, 0.00606 (at most 0.1) EUR"
     )
+    assert ", 1 request without a count" in usage_in_words({**row, "uncounted_requests": 1})
     assert usage_in_words({**row, "cost": None, "uncounted_requests": 0}) == (
         "1,010 tokens in, 505 out"
     )

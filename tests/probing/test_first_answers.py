@@ -104,6 +104,15 @@ def test_hidden_thinking_that_takes_all_tokens_is_said(loopback, tmp_path):
     assert "allow more with respondents.m.thinking_tokens" in str(stopped.value)
 
 
+def test_an_answer_that_was_cut_off_before_its_first_word_is_taken_for_thinking(loopback, tmp_path):
+    """As of models whose thoughts are neither shown nor counted."""
+    world = loopback(answer=lambda prompt, body: Said("", finish="length"))
+    with pytest.raises(UserError) as stopped:
+        asked(tmp_path, world, Screening(20, RULES))
+    assert "such as an answer that was cut off before its first word to item" in str(stopped.value)
+    assert "allow more with respondents.m.thinking_tokens" in str(stopped.value)
+
+
 @pytest.mark.parametrize(
     "said",
     [

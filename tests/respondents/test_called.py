@@ -4,8 +4,10 @@ import json
 import shutil
 
 import pytest
+from loopback import Said
 
 from polbayes.cli import _main
+from polbayes.config.compose import compose
 from polbayes.config.schema import ElicitationConfig, RespondentConfig
 from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
@@ -81,3 +83,53 @@ def test_inspection_shows_it(asked, capsys):
 def test_an_address_is_text(name):
     with pytest.raises(UserError, match=r"respondents\.m\.called: the text is empty"):
         check("m", RespondentConfig(backend="simulated", called=name), CHOICE)
+
+
+SERVED = ("+experiment=wvs_prefixes", "respondents=served")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "name"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct"),
+        ("/models/llama/", "llama"),
+    ],
+)
+def test_a_served_model_is_called_by_its_own_name(checkpoint, name):
+    config, text = compose([*SERVED, f"respondents.served.checkpoint={checkpoint}"])
+    assert config.respondents["served"].called == name
+    # What is kept with a run does not depend on what later versions call a model.
+    assert f"called: {name}\n" in text
+    given = [f"respondents.served.checkpoint={checkpoint}", "respondents.served.called=Model A"]
+    assert compose([*SERVED, *given])[0].respondents["served"].called == "Model A"
+
+
+def test_a_served_model_without_a_name_is_told_so(tmp_path, capsys):
+    assert _main([*SERVED, "task=dry_run", f"run_dir={tmp_path}"]) == 2
+    assert "respondents.served.checkpoint: is empty" in capsys.readouterr().err
+
+
+def test_a_run_that_called_it_served_goes_on_as_it_began(loopback, tmp_path, capsys):
+    world = loopback(answer=lambda prompt, body: Said("I agree."))
+    arguments = [
+        *(*SERVED, "respondents.served.checkpoint=m-1", f"run_dir={tmp_path}"),
+        *(f"respondents.served.api.base_url={world.url}", "items=[wvs-01]"),
+        *("variants=[original]", "prefixes.only=[name]"),
+    ]
+    once, twice = ([*arguments, "stages=[probe]", f"elicitation.runs={n}"] for n in (1, 2))
+    # As before, when there was no name but that in the config.
+    before = "respondents.served.called=null"
+    assert _main([*once, before]) == 0
+    assert "Hey served, please" in world.bodies[-1]["messages"][-1]["content"]
+    assert _main(arguments) == 2
+    assert f"not m-1; choose another run_dir or go back to {before}." in capsys.readouterr().err
+    assert _main(twice) == 2
+    assert "respondent.called was nothing and is 'm-1'" in capsys.readouterr().err
+    assert _main([*twice, before]) == 0
+    asked = [body["messages"][-1]["content"] for body in world.bodies]
+    # A trial question and one answer, twice.
+    assert len(asked) == 4
+    assert "Hey served, please" in asked[-1]
+    assert _main([*once, f"run_dir={tmp_path / 'new'}"]) == 0
+    assert "Hey m-1, please" in world.bodies[-1]["messages"][-1]["content"]

@@ -14,7 +14,9 @@ from polbayes.roleplay.report.judges import judges
 from polbayes.roleplay.report.results import RatingsResults
 from polbayes.roleplay.report.robustness import robustness
 from polbayes.roleplay.report.symmetry import symmetry
+from polbayes.roleplay.report.write import _exclusions
 from polbayes.roleplay.texts import Texts
+from polbayes.roleplay.transcripts import STATUS
 
 NUMBERS = {"estimate": [40.0, -30.0], "lower": [30.0, -45.0], "upper": [50.0, -15.0]}
 
@@ -179,3 +181,45 @@ def test_what_there_is_one_of_is_in_the_singular():
     facts = results(wordings=1).facts
     assert facts["wording"] == facts["judge"] == facts["twin"] == "1"
     assert facts["scenarios"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (
+            1,
+            [
+                "1 turn was answered with nothing, and is not rated.",
+                "1 turn could not be answered.",
+                "1 turn was not put, because a turn before it had no answer.",
+                "1 turn is a refusal; if it has a text, that is rated as it is.",
+                "Once a judge left a rating of a text out, or gave one that cannot be used, after "
+                "all attempts; its other ratings of that text do not count.",
+            ],
+        ),
+        (
+            2,
+            [
+                "2 turns were answered with nothing, and are not rated.",
+                "2 turns could not be answered.",
+                "2 turns were not put, because a turn before them had no answer.",
+                "2 turns are refusals; those with a text are rated as it is.",
+                "2 times a judge left a rating of a text out, or gave one that cannot be used, "
+                "after all attempts; its other ratings of that text do not count.",
+            ],
+        ),
+    ],
+)
+def test_what_the_numbers_exclude_is_counted(number, said):
+    kinds = ("invalid", "error", "skipped", "refused")
+    status = [STATUS[name] for name in kinds for _ in range(number)]
+    rating = np.ones((2, 3, 2))
+    rating[0, :number, 0] = np.nan
+    ratings = xr.Dataset(
+        {
+            "attempts": (("judge", "turn"), np.ones((2, 3))),
+            "rating": (("judge", "turn", "value"), rating),
+        },
+        coords={"judge": ["a", "b"], "model": ["m", "n"]},
+    )
+    assert _exclusions(xr.Dataset({"status": ("turn", status)}), ratings) == said

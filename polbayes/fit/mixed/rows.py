@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE, column_frame
 from polbayes.fit.mixed.spec import MixedSpec
@@ -41,9 +42,11 @@ def gather_rows(data: xr.Dataset, spec: MixedSpec, *, answered: bool = True) -> 
     used = [v for v in frame.columns if v in used_variables(spec)]
     there = frame[used].notna().all(axis=1)
     if not there.all():
-        lacking = [v for v in used if frame[v].isna().any()]
+        values = ", ".join(v for v in used if frame[v].isna().any())
+        lacking = int((~there).sum())
         notes.append(
-            f"{(~there).sum():,} answers without a value of {', '.join(lacking)} are left out."
+            f"{plural(lacking, 'answer')} without a value of {values} "
+            f"{form(lacking, 'is', 'are')} left out."
         )
         frame = frame[there]
     if frame.empty:
@@ -95,7 +98,8 @@ def _inside(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> pd.DataFr
         )
     ends = int(((values == 0) | (values == 1)).sum())
     if ends:
-        notes.append(f"{ends:,} answers of exactly 0 or 1 are moved inside by 0.0005.")
+        are = form(ends, "is", "are")
+        notes.append(f"{plural(ends, 'answer')} of exactly 0 or 1 {are} moved inside by 0.0005.")
     return frame.assign(**{RESPONSE: answers.squeezed(values)})
 
 

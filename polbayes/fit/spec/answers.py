@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.dataset import ANSWERED
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known
 
 STANCE_POINTS = ("disagree", "neutral", "agree")
@@ -45,8 +46,8 @@ def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if came.all():
         return frame
     missing = int((~came).sum())
-    cells = "1 cell was" if missing == 1 else f"{missing:,} cells were"
-    notes.append(f"{cells} not asked yet, or failed, and left out.")
+    were = form(missing, "was", "were")
+    notes.append(f"{plural(missing, 'cell')} {were} not asked yet, or failed, and left out.")
     return frame[came]
 
 

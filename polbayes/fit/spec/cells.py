@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, STANCE, to_frame
+from polbayes.data.prose import plural
 from polbayes.errors import UserError, check_known
 from polbayes.fit.coder_errors.misclassification import (
     Coder,
@@ -230,8 +231,7 @@ def _drop_unusable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         return frame, notes
     if items:
         left_out = int((~scored).sum())
-        what = "1 answer" if left_out == 1 else f"{left_out:,} answers"
-        notes.append(f"Left out: {what} to unscored items ({items}).")
+        notes.append(f"Left out: {plural(left_out, 'answer')} to unscored items ({items}).")
     return frame[scored], notes
 
 

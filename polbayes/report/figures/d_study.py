@@ -7,6 +7,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from polbayes.report.figures import style
 from polbayes.report.numbers import count
+from polbayes.report.prose import plural
 
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 
@@ -74,7 +75,7 @@ def plot_judge_d_study(designs: pd.DataFrame) -> Figure:
         for k, (judges, rows) in enumerate(designs.groupby("judges")):
             ordered = rows.sort_values("scenarios")
             colour, marker = style.series_look(k).values()
-            name = f"{judges} {'judge' if judges == 1 else 'judges'}"
+            name = plural(judges, "judge")
             look: style.Look = {"color": colour, "marker": marker, "markersize": 5}
             axes.plot(ordered["scenarios"], ordered["p_pair"], **look, label=name)
         own = designs[designs["own"]]

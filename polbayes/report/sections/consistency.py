@@ -2,11 +2,12 @@
 
 import pandas as pd
 
+from polbayes.data.prose import noun
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
-from polbayes.report.prose import Noun, noun
+from polbayes.report.prose import Noun
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 

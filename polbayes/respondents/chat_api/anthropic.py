@@ -9,7 +9,11 @@ from polbayes.respondents.chat_api.request import flat
 _VERSION = "2023-06-01"
 # The smallest budget for thinking that is taken.
 LEAST_THINKING = 1024
-_FINISHED = {"max_tokens": "length", "refusal": "content_filter"}
+_FINISHED = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
 
 
 def headers_of(key: str | None) -> Mapping[str, str]:
@@ -52,6 +56,8 @@ def completion_of(message: Any) -> dict[str, Any]:
     cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
     counts: list[Any] = [usage.get("input_tokens"), *(usage.get(name) or 0 for name in cached)]
     total = sum(counts) if all(type(count) is int for count in counts) else None
+    details = usage.get("output_tokens_details")
+    thought = details.get("thinking_tokens") if isinstance(details, dict) else None
     reason = message.get("stop_reason")
     return {
         "model": message.get("model"),
@@ -66,5 +72,9 @@ def completion_of(message: Any) -> dict[str, Any]:
                 "finish_reason": _FINISHED.get(reason, reason),
             }
         ],
-        "usage": {"prompt_tokens": total, "completion_tokens": usage.get("output_tokens")},
+        "usage": {
+            "prompt_tokens": total,
+            "completion_tokens": usage.get("output_tokens"),
+            "completion_tokens_details": {"reasoning_tokens": thought},
+        },
     }

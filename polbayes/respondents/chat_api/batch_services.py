@@ -19,7 +19,12 @@ from polbayes.respondents.chat_api.anthropic import completion_of, headers_of, m
 from polbayes.respondents.chat_api.client import open_client
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.json_client import JsonClient, error_of
-from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
+from polbayes.respondents.chat_api.reply import (
+    CUT_OFF,
+    Reply,
+    UnreadableReplyError,
+    read_reply,
+)
 from polbayes.respondents.chat_api.request import flat
 
 OPENAI, ANTHROPIC = "openai", "anthropic"
@@ -76,7 +81,7 @@ def open_service(
 
 class _OpenAI:
     def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
-        self._client = open_client(api, key, bounded=False)
+        self._client = open_client(api, key, most=None)
         self._secret = secret
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
@@ -126,7 +131,7 @@ class _Anthropic:
         self, info: ModelInfo, api: ApiConfig, key: str | None, secret: str | None
     ) -> None:
         self._info = info
-        self._messages = JsonClient(api, headers_of(key), bounded=False)
+        self._messages = JsonClient(api, headers_of(key), most=None)
         self._secret = secret
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
@@ -183,7 +188,8 @@ def _read(status: Any, body: Any, secret: str | None) -> Reply | Failure:
             return read_reply(json.dumps(body))
         raise error_of(_response(status if isinstance(status, int) else 500), body)
     except (UnreadableReplyError, openai.APIStatusError) as error:
-        return judge(error, secret=secret)
+        failure = judge(error, secret=secret)
+        return CUT_OFF if failure.cut_off else failure
 
 
 def _response(status: int) -> httpx2.Response:

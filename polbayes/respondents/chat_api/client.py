@@ -1,6 +1,8 @@
 """The client of a server, which limits the memory that a reply can take."""
 
 import zlib
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import httpx2
 import openai
@@ -9,15 +11,17 @@ from polbayes.config.schema import ApiConfig
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 # An answer of a hundred thousand tokens has less than a megabyte.
-_MOST_BYTES = 16 * 2**20
+MOST_BYTES = 16 * 2**20
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def open_client(api: ApiConfig, key: str | None, *, bounded: bool = True) -> openai.AsyncOpenAI:
-    """Open a client that does not retry; `bounded`, it refuses replies too long for an answer."""
+def open_client(
+    api: ApiConfig, key: str | None, *, most: int | None = MOST_BYTES
+) -> openai.AsyncOpenAI:
+    """Open a client that does not retry, and refuses replies of more than so many bytes."""
     http = openai.DefaultAsyncHttpxClient(
         headers={"Accept-Encoding": "gzip"},
-        event_hooks={"response": [read_bounded]} if bounded else {},
+        event_hooks={"response": [bounded(most)]} if most else {},
     )
     # The caller retries, because all requests share one pace.
     return openai.AsyncOpenAI(
@@ -29,14 +33,19 @@ def open_client(api: ApiConfig, key: str | None, *, bounded: bool = True) -> ope
     )
 
 
-async def read_bounded(response: httpx2.Response) -> None:
+def bounded(most: int) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return a function that reads a response of so many bytes at most."""
+    return partial(_read, most=most)
+
+
+async def _read(response: httpx2.Response, *, most: int) -> None:
     """Read the body of a response, and put it in place of the stream that it comes from."""
     # The library decodes each piece as a whole, however long it becomes.
     encoding = response.headers.pop("content-encoding", "").strip().lower()
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
     try:
-        body = await _body(stream, zipped=encoding in ("gzip", "x-gzip"))
+        body = await _body(stream, zipped=encoding in ("gzip", "x-gzip"), most=most)
     except UnreadableReplyError:
         if not response.is_error:
             raise
@@ -47,17 +56,18 @@ async def read_bounded(response: httpx2.Response) -> None:
     response.stream = httpx2.ByteStream(body)
 
 
-async def _body(stream: httpx2.AsyncByteStream, *, zipped: bool) -> bytes:
+async def _body(stream: httpx2.AsyncByteStream, *, zipped: bool, most: int) -> bytes:
     body, received, unzip = bytearray(), 0, zlib.decompressobj(_GZIP)
     async for piece in stream:
         received += len(piece)
         if not zipped:
             body += piece
         elif not unzip.eof:
-            body += _unzipped(unzip, piece, most=_MOST_BYTES + 1 - len(body))
-        if max(received, len(body)) > _MOST_BYTES:
-            most = _MOST_BYTES // 2**20
-            raise UnreadableReplyError(f"the reply is longer than {most} MiB, as no answer is")
+            body += _unzipped(unzip, piece, most=most + 1 - len(body))
+        if max(received, len(body)) > most:
+            raise UnreadableReplyError(
+                f"the reply is longer than {most // 2**20} MiB, as no answer is"
+            )
     return bytes(body)
 
 

@@ -1,5 +1,6 @@
 """Failed requests: the cause, and what to do next."""
 
+import json
 import math
 import re
 import time
@@ -20,6 +21,17 @@ _CONTEXT = re.compile(
     r"|exceed\w* the (?:available |model's )?context",
     re.IGNORECASE,
 )
+
+# Reasons for which nothing more is answered before somebody pays, with a status of other errors.
+_UNPAID = re.compile(
+    r"credit balance|usage limits?\b|billing|spending limit|insufficient (?:balance|credits|funds)",
+    re.IGNORECASE,
+)
+_UNPAID_CODES = ("insufficient_quota", "billing_not_active")
+_FILTER = re.compile(r"content_filter|content_policy_violation")
+# Of a router, about a question that a filter holds back.
+_FLAGGED = ("flagged_input", "reasons")
+_CUT_OFF = re.compile(r"max_tokens or model output limit was reached", re.IGNORECASE)
 
 _SAYING = ("error", "message", "detail", "msg")
 _NAMING = ("param", "loc", "code", "type")
@@ -46,7 +58,8 @@ class Failure:
     `message` is one line, without the key; `wait` is the number of seconds that the server asks to
     wait, or None. `billed` is whether the model may have worked on the request, so that it may
     cost; `too_long` whether the question does not fit into the model's context. `refused` are
-    fields of the request that the server does not accept.
+    fields of the request that the server does not accept. `cut_off` is whether there would be an
+    answer if it might be longer.
     """
 
     kind: Kind
@@ -55,6 +68,7 @@ class Failure:
     billed: bool = False
     too_long: bool = False
     refused: frozenset[str] = frozenset()
+    cut_off: bool = False
 
 
 def judge(error: Exception, *, secret: str | None = None) -> Failure:
@@ -80,20 +94,26 @@ def judge(error: Exception, *, secret: str | None = None) -> Failure:
 def _of_status(error: Any, secret: str | None) -> Failure:
     status = int(error.status_code)
     said = f"status {status}: {without(_said(error.body), secret)}".rstrip(": ")
-    wait = retry_after(error.response.headers)
-    if status in (400, 403, 422) and (refused := refused_fields(_words(error.body))):
-        return Failure(Kind.QUESTION, said, refused=refused)
-    if status in (401, 403):
+    wait, words = retry_after(error.response.headers), _words(error.body)
+    if status == 401:
         # What the server says may repeat the key.
         return Failure(Kind.FATAL, f"status {status}")
-    if status == 404 or error.code == "insufficient_quota" or status == 402:
+    if status in (400, 403, 422):
+        if _CUT_OFF.search(words):
+            return Failure(Kind.QUESTION, said, billed=True, cut_off=True)
+        if refused := refused_fields(words):
+            return Failure(Kind.QUESTION, said, refused=refused)
+        if _FILTER.search(words) or _metadata(error.body).keys() & set(_FLAGGED):
+            return Failure(Kind.DECLINED, said)
+        if _UNPAID.search(words):
+            return Failure(Kind.FATAL, said)
+    unpaid = error.code in _UNPAID_CODES or error.type in _UNPAID_CODES
+    if status in (402, 403, 404) or unpaid:
         return Failure(Kind.FATAL, said)
     if status == 429:
         return Failure(Kind.THROTTLED, said, wait)
     if status in (408, 409) or status >= 500:
         return Failure(Kind.PASSING, said, wait, billed=status in (408, 504))
-    if error.code in ("content_filter", "content_policy_violation"):
-        return Failure(Kind.DECLINED, said)
     too_long = error.code == "context_length_exceeded" or bool(_CONTEXT.search(said))
     return Failure(Kind.QUESTION, said, too_long=too_long)
 
@@ -103,8 +123,23 @@ def _said(body: Any) -> str:
     if isinstance(body, list):
         return "; ".join(filter(None, map(_said, body)))
     if isinstance(body, Mapping):
-        return next((_said(body[key]) for key in _SAYING if body.get(key)), "")
+        own = next((_said(body[key]) for key in _SAYING if body.get(key)), "")
+        return ": ".join(filter(None, (own, _said(_upstream(body)))))
     return body if isinstance(body, str) else ""
+
+
+def _metadata(body: Any) -> Mapping[str, Any]:
+    found = body.get("metadata") if isinstance(body, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _upstream(body: Any) -> Any:
+    """Return the error of a provider that a router passes on, if there is one."""
+    raw = _metadata(body).get("raw")
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except (ValueError, RecursionError):
+        return raw
 
 
 def _words(body: Any) -> str:
@@ -112,7 +147,8 @@ def _words(body: Any) -> str:
     if isinstance(body, list):
         return " ".join(map(_words, body))
     if isinstance(body, Mapping):
-        return " ".join(_words(body[key]) for key in (*_SAYING, *_NAMING) if key in body)
+        own = (_words(body[key]) for key in (*_SAYING, *_NAMING) if key in body)
+        return " ".join([*own, _words(_upstream(body))])
     return body if isinstance(body, str) else ""
 
 

@@ -68,13 +68,15 @@ def generation_of(body: Mapping[str, Any], info: ModelInfo) -> dict[str, Any]:
     if form := given.pop("response_format", None):
         schema = form["json_schema"]["schema"]
         config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
-    thinking: dict[str, Any] = {}
-    if effort := given.pop("reasoning_effort", None):
-        thinking["thinkingLevel"] = effort
+    if (effort := given.pop("reasoning_effort", None)) == "none":
+        config["thinkingConfig"] = {"thinkingBudget": 0}
+    elif effort:
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingLevel": effort}
     elif info.thinking_tokens:
-        thinking["thinkingBudget"] = info.thinking_tokens
-    if thinking:
-        config["thinkingConfig"] = {"includeThoughts": True, **thinking}
+        config["thinkingConfig"] = {
+            "includeThoughts": True,
+            "thinkingBudget": info.thinking_tokens,
+        }
     given.pop("model")
     config |= given.pop("generationConfig", {})
     return {

@@ -7,7 +7,7 @@ import httpx2
 import openai
 
 from polbayes.config.schema import ApiConfig
-from polbayes.respondents.chat_api.client import read_bounded
+from polbayes.respondents.chat_api.client import MOST_BYTES, bounded
 from polbayes.respondents.chat_api.reply import UnreadableReplyError
 
 
@@ -26,8 +26,8 @@ class JsonClient:
         Where the server is, and how long to wait.
     headers
         What every request carries, such as the key.
-    bounded
-        Whether replies that are too long for an answer are refused.
+    most
+        How many bytes a reply may have; None for any number.
     failed
         Makes the error of a response with a status of failure and the given body.
     """
@@ -37,7 +37,7 @@ class JsonClient:
         api: ApiConfig,
         headers: Mapping[str, str],
         *,
-        bounded: bool = True,
+        most: int | None = MOST_BYTES,
         failed: Callable[[httpx2.Response, Any], openai.APIStatusError] = error_of,
     ) -> None:
         self._failed = failed
@@ -45,7 +45,7 @@ class JsonClient:
             base_url=api.base_url.rstrip("/") + "/",
             headers={**headers, "Accept-Encoding": "gzip"},
             timeout=api.timeout,
-            event_hooks={"response": [read_bounded]} if bounded else {},
+            event_hooks={"response": [bounded(most)]} if most else {},
         )
 
     async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:

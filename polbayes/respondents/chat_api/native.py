@@ -42,11 +42,15 @@ _PROTOCOLS: Mapping[str, _Protocol] = {
 
 
 class NativeServer:
-    """A server with a model, asked in the protocol that ``api.protocol`` names."""
+    """A server with a model, asked in the protocol that ``api.protocol`` names.
 
-    def __init__(self, info: ModelInfo, api: ApiConfig, key: str | None) -> None:
+    Replies of more than `most` bytes are refused.
+    """
+
+    def __init__(self, info: ModelInfo, api: ApiConfig, key: str | None, *, most: int) -> None:
         self._protocol, self._info = _PROTOCOLS[api.protocol], info
-        self._client = JsonClient(api, self._protocol.headers(key), failed=self._protocol.failed)
+        headers, failed = self._protocol.headers(key), self._protocol.failed
+        self._client = JsonClient(api, headers, most=most, failed=failed)
 
     async def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request for a chat, and return its reply as one of ``/chat/completions``."""

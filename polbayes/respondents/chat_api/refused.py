@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
+# What is learnt besides fields: a budget for thinking, and the lowest limit on the answer.
+THINKING, LEAST = "thinking", "least_tokens"
 # Requests work without these; a limit on the answer has an alternative name.
 _FIELDS = (
     *("temperature", "seed", "top_k", "top_p", "response_format", "logprobs", "top_logprobs"),
@@ -21,12 +23,24 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _ONE_OF_TWO = re.compile(r"cannot both|not both|mutually exclusive", re.IGNORECASE)
+# Of Claude models that decide by themselves how much they think.
+_NO_BUDGET = "thinking.type.enabled"
+_AT_LEAST = re.compile(
+    r"max_(?:output_|completion_)?tokens\W{0,3}"
+    r"(?:integer below minimum value\. Expected a value|(?:must|should) be) "
+    r"(?:>=|≥|at least|greater than or equal to) ?(\d+)",
+    re.IGNORECASE,
+)
 _TOO_MANY = re.compile(r"(?:maximum|at most|max allowed|less than|between|exceed|<=|≤|range)", re.I)
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 
 
 def refused_fields(words: str) -> frozenset[str]:
-    """Return the fields that a server says it does not accept, or not with so high a value."""
+    """Return the fields that a server says it does not accept, or not with such a value."""
+    if _NO_BUDGET in words:
+        return frozenset({THINKING})
+    if _AT_LEAST.search(words):
+        return frozenset({LEAST})
     named = {name.lower() for name in _NAMED.findall(words)}
     if named == {"temperature", "top_p"} and _ONE_OF_TWO.search(words):
         return frozenset({"top_p"})
@@ -41,7 +55,8 @@ class LeftOut:
     """Fields that a server does not accept.
 
     `fields` maps each to its replacement: another field for a limit on the answer, a lower number
-    of `top_logprobs`, or nothing (the empty text). `news` are those not reported yet.
+    of `top_logprobs`, another way of thinking, or nothing (the empty text); and `LEAST` to the
+    lowest limit. `news` are those not reported yet.
     """
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -49,11 +64,14 @@ class LeftOut:
 
     def learn(self, refused: frozenset[str], sent: Mapping[str, Any], words: str) -> bool:
         """Omit refused fields, and return whether the request had any of them."""
-        about = refused & sent.keys()
+        # The budget for thinking has no field of its own until it is replaced.
+        about = refused & (sent.keys() | {THINKING})
         lower = _lower(words, sent) if about & _LISTS else ""
         if lower:
             about = (about - _LISTS) | {"top_logprobs"}
         found = {n: lower if n == "top_logprobs" else self._instead(n) for n in about}
+        if LEAST in refused and (least := _least(words, sent)):
+            found[LEAST] = least
         for name, value in sorted(found.items()):
             if value is not None and self.fields.get(name) != value:
                 self.fields[name] = value
@@ -62,6 +80,8 @@ class LeftOut:
 
     def _instead(self, name: str) -> str | None:
         """Return the replacement of a field; None if there is none."""
+        if name == THINKING:
+            return None if THINKING in self.fields else "adaptive"
         if name not in LIMIT_KEYS:
             return ""
         other = next(key for key in LIMIT_KEYS if key != name)
@@ -74,10 +94,21 @@ def _lower(words: str, sent: Mapping[str, Any]) -> str:
     return str(max((n for n in numbers if 0 < n < sent.get("top_logprobs", 0)), default=""))
 
 
+def _least(words: str, sent: Mapping[str, Any]) -> str:
+    """Return the lowest limit that a server names, if higher than requested."""
+    found = _AT_LEAST.search(words)
+    limit = max(sent.get(key, 0) for key in LIMIT_KEYS)
+    return found[1] if found and int(found[1]) > limit else ""
+
+
 def in_words(model: str, name: str, value: str) -> str:
     """Describe what was learnt about a server."""
     if not value:
         return f"{model}: the server does not take {name}; it is left out, and its default holds."
     if name == "top_logprobs":
         return f"{model}: the server lists at most {value} likeliest tokens; so many are asked for."
+    if name == THINKING:
+        return f"{model}: takes no budget for thinking, and decides by itself how much it thinks."
+    if name == LEAST:
+        return f"{model}: the server takes no limit below {value} tokens; answers may have so many."
     return f"{model}: the server does not take {name}; {value} is sent instead."

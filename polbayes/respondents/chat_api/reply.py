@@ -2,10 +2,14 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from polbayes.respondents.thinking import part
+
+# Where Gemini's endpoint leaves the message out.
+_WITHOUT_MESSAGE = ("length", "content_filter")
 
 
 class UnreadableReplyError(ValueError):
@@ -44,8 +48,13 @@ class Reply:
 
     @property
     def tells_masses(self) -> bool:
-        """Whether the masses of options can be told: from log probabilities, or as declined."""
-        return self.declined or bool(self.positions)
+        """Whether the masses of options can be told: from log probabilities, or as none."""
+        # What is cut off before there is an answer says nothing of the options.
+        return self.declined or bool(self.positions) or (self.truncated and not self.text.strip())
+
+
+# The reply of a model whose thinking takes all tokens, where a server makes an error of it.
+CUT_OFF = Reply("", truncated=True)
 
 
 def read_reply(body: str) -> Reply:
@@ -56,13 +65,19 @@ def read_reply(body: str) -> Reply:
         raise UnreadableReplyError("the reply is not JSON") from error
     content = _mapping(content, "the reply")
     if content.get("error"):
-        raise UnreadableReplyError("the reply is an error with the status of an answer")
+        raise UnreadableReplyError(f"the reply is an error{_words(content['error'])}")
     choices = content.get("choices")
     if not isinstance(choices, list) or not choices:
         raise UnreadableReplyError("the reply has no choices")
     choice = _mapping(choices[0], "its first choice")
-    message = _mapping(choice.get("message"), "its message")
-    refusal, finish = _text(message.get("refusal")), choice.get("finish_reason")
+    finish = choice.get("finish_reason")
+    if choice.get("error") or finish == "error":
+        raise UnreadableReplyError(f"the answer was broken off{_words(choice.get('error'))}")
+    message = choice.get("message")
+    if message is None and finish in _WITHOUT_MESSAGE:
+        message = {}
+    message = _mapping(message, "its message")
+    refusal = _text(message.get("refusal"))
     parted, usage = part(_text(message.get("content"))), content.get("usage")
     apart = message.get("reasoning_content") or message.get("reasoning")
     apart = _text(apart if isinstance(apart, str) else None)
@@ -78,6 +93,12 @@ def read_reply(body: str) -> Reply:
         thought_tokens=_thought_tokens(usage),
         unopened=parted.unopened and not apart,
     )
+
+
+def _words(error: Any) -> str:
+    """Return what an error says, in brackets."""
+    said = error.get("message") if isinstance(error, dict) else error
+    return f" ({said})" if isinstance(said, str) and said else ""
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
@@ -101,16 +122,31 @@ def _text(value: Any, key: str = "text") -> str:
 def _tokens(usage: Any) -> tuple[int, int] | None:
     if not isinstance(usage, dict):
         return None
-    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens", 0)]
-    if not all(type(count) is int and 0 <= count < 2**40 for count in counts):
+    prompt, said = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
+    if not (_is_count(prompt) and _is_count(said)):
         return None
-    return int(counts[0]), int(counts[1])
+    return prompt, said + _in_total_alone(usage)
 
 
 def _thought_tokens(usage: Any) -> int | None:
-    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("completion_tokens_details")
     count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    count = count or _in_total_alone(usage)
     return count if type(count) is int and 0 < count < 2**31 else None
+
+
+def _in_total_alone(usage: Mapping[str, Any]) -> int:
+    """Count the tokens that are in the total only: those of thinking of Gemini's endpoint."""
+    counts = [usage.get(f"{name}_tokens", 0) for name in ("total", "prompt", "completion")]
+    if not all(map(_is_count, counts)):
+        return 0
+    return max(counts[0] - counts[1] - counts[2], 0)
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < 2**40
 
 
 def _positions(logprobs: Any) -> tuple[Position, ...] | None:

@@ -9,11 +9,14 @@ from typing import Any
 from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
 from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.base import Question, messages
+from polbayes.respondents.chat_api.refused import LEAST, THINKING
 
 # Enough for an option of a few tokens; most answers are shorter.
 ANSWER_TOKENS = 4
 # A seed that every server accepts.
 _SEEDS = 2**31
+# Bytes of a token in a list of the likeliest, with its log probability and its bytes as numbers.
+_LISTED = 160
 # Tokens that a server may add around the turns of a chat.
 _AROUND = 64
 
@@ -37,7 +40,7 @@ def request_body(
     body: dict[str, Any] = {
         "model": info.checkpoint,
         "messages": [*turns, *messages(replace(question, system=""))],
-        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info),
+        left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info, left_out),
     }
     if effort := info.attributes.get("reasoning_effort"):
         body["reasoning_effort"] = effort
@@ -53,6 +56,8 @@ def request_body(
     else:
         top = int(left_out.get("top_logprobs") or api.top_logprobs)
         body |= {"temperature": 0.0, "logprobs": True, "top_logprobs": top}
+    if left_out.get(THINKING):
+        extra[THINKING] = {"type": left_out[THINKING], "display": "summarized"}
     if question.schema is not None:
         form = {"name": "answer", "strict": True, "schema": question.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -64,20 +69,36 @@ def request_body(
     return {**body, "extra_body": {**extra, **api.extra_body}}
 
 
-def longest_answer(elicitation: ElicitationConfig, info: ModelInfo) -> int:
+def longest_answer(
+    elicitation: ElicitationConfig,
+    info: ModelInfo,
+    left_out: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Return the maximum number of tokens of an answer and its thinking."""
     answer = elicitation.max_new_tokens if elicitation.kind in TEXTS else ANSWER_TOKENS
-    return answer + info.thinking_tokens
+    return max(answer + info.thinking_tokens, int(left_out.get(LEAST, 0)))
 
 
 def most_tokens(
-    question: Question, api: ApiConfig, elicitation: ElicitationConfig, info: ModelInfo
+    question: Question,
+    api: ApiConfig,
+    elicitation: ElicitationConfig,
+    info: ModelInfo,
+    left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int, int]:
     """Return the maximum number of tokens of a question and its answer, one byte each."""
     turns = [turn["content"] for turn in messages(question)]
     text = "".join([*turns, api.system or "", json.dumps(question.schema or "")])
     around = _AROUND * len(turns)
-    return len(text.encode("utf-8", "surrogatepass")) + around, longest_answer(elicitation, info)
+    length = len(text.encode("utf-8", "surrogatepass")) + around
+    return length, longest_answer(elicitation, info, left_out)
+
+
+def listed_bytes(elicitation: ElicitationConfig, info: ModelInfo, api: ApiConfig) -> int:
+    """Return how many bytes of a reply lists of the likeliest tokens may take at most."""
+    if elicitation.kind in TEXTS:
+        return 0
+    return longest_answer(elicitation, info) * (api.top_logprobs + 1) * _LISTED
 
 
 def flat(body: Mapping[str, Any]) -> dict[str, Any]:

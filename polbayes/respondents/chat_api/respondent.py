@@ -1,6 +1,7 @@
 """A model behind an OpenAI-compatible server, asked many questions at a time."""
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,6 +73,8 @@ class Queue:
 
 # After this many questions in a row without an answer, besides those under way, it is down.
 _OUTAGE = 20
+# What users declare, so that it is never left out.
+_OF_THINKING = re.compile(r"thinking|reasoning|effort", re.IGNORECASE)
 # Asked first, so that problems that affect every question show at once.
 _TRIAL = Question(
     *("", "", "", 0, ""),
@@ -112,11 +115,10 @@ class ChatApiRespondent:
         yield from self._news()
         if isinstance(reply, Failure):
             where = f"respondents.{self.info.model}"
-            hint = f"; what it does not take can be left out with {where}.api.omit"
             kind = RequestRejectedError if reply.kind is Kind.QUESTION else UserError
             raise kind(
                 f"{where}: the server at {self._api.base_url} does not answer ({reply.message})"
-                f"{hint if reply.kind is Kind.QUESTION else ''}."
+                f"{_hint(reply, where) if reply.kind is Kind.QUESTION else ''}."
             )
         if reply.served_by not in ("", self.info.checkpoint):
             yield Answer(None, note=f"{self.info.model}: was answered by '{reply.served_by}'.")
@@ -141,8 +143,11 @@ class ChatApiRespondent:
             raise UserError(
                 f"{where}: the answers of this model begin with thinking, whose tokens are no "
                 f"options; read them after it with {where}.thinking_tokens=4000, have it not think "
-                f"with {where}.reasoning_effort=none, or ask with elicitation=open_ended."
+                f"with {where}.reasoning_effort=none (or with a switch of the server's own in "
+                f"{where}.api.extra_body), or ask with elicitation=open_ended."
             )
+        if self.info.thinking_tokens and not refused and reply.truncated and not reply.text:
+            return ""  # The thinking took all tokens, so that the server lists none of an answer.
         top = len(reply.positions[0].top) if reply.positions else 0
         if not top:
             raise UserError(
@@ -303,6 +308,16 @@ class ChatApiRespondent:
             return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
         masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
+
+
+def _hint(failure: Failure, where: str) -> str:
+    """Return what may help against a rejection of requests, whatever their question."""
+    if _OF_THINKING.search(failure.message):
+        return (
+            f"; choose another {where}.reasoning_effort or {where}.thinking_tokens, or leave them "
+            "out"
+        )
+    return f"; what it does not take can be left out with {where}.api.omit"
 
 
 def _of_answer(reply: Reply) -> Sequence[Position]:

@@ -16,8 +16,13 @@ from polbayes.respondents.chat_api.budget import Budget, cost, tokens_at_most
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
 from polbayes.respondents.chat_api.pace import Pace
 from polbayes.respondents.chat_api.refused import LeftOut
-from polbayes.respondents.chat_api.reply import Reply, UnreadableReplyError, read_reply
-from polbayes.respondents.chat_api.request import most_tokens, request_body
+from polbayes.respondents.chat_api.reply import (
+    CUT_OFF,
+    Reply,
+    UnreadableReplyError,
+    read_reply,
+)
+from polbayes.respondents.chat_api.request import listed_bytes, most_tokens, request_body
 from polbayes.respondents.usage import Usage
 
 _log = logging.getLogger("polbayes")
@@ -46,7 +51,7 @@ class Server:
     def __init__(
         self, info: ModelInfo, api: ApiConfig, elicitation: ElicitationConfig, key: str | None
     ) -> None:
-        from polbayes.respondents.chat_api.client import open_client
+        from polbayes.respondents.chat_api.client import MOST_BYTES, open_client
 
         self.secret = key if key and len(key) >= _SHORTEST_SECRET else None
         # Whether it accepts schemas of answers; None if not known yet.
@@ -56,12 +61,13 @@ class Server:
         self._info = info
         self._api = api
         self._elicitation = elicitation
-        self._client = open_client(api, key)
+        most = MOST_BYTES + listed_bytes(elicitation, info, api)
+        self._client = open_client(api, key, most=most)
         self._native = None
         if api.protocol != "openai":
             from polbayes.respondents.chat_api.native import NativeServer
 
-            self._native = NativeServer(info, api, key)
+            self._native = NativeServer(info, api, key, most=most)
         self._jitter = random.Random()
 
     async def close(self) -> None:
@@ -72,7 +78,8 @@ class Server:
 
     def most(self, question: Question) -> Usage:
         """Return the highest usage of a question and its answer, asked by themselves."""
-        most = most_tokens(question, self._api, self._elicitation, self._info)
+        known = self.left_out.fields
+        most = most_tokens(question, self._api, self._elicitation, self._info, known)
         return Usage.at_most(most)
 
     async def exchange(
@@ -94,15 +101,14 @@ class Server:
             if outcome.kind is Kind.FATAL:
                 raise StopError(self._fatal(outcome), used)
             if outcome.refused and self.learn(outcome, body):
-                if not budget.set_aside(most):
-                    raise StopError(self.over(budget, most), used)
+                most = self.most(question)
+                self._set_aside(most, budget, used)
                 continue
             untried = put.schema is not None and self.takes_schema is None
             if outcome.kind is Kind.QUESTION and untried and not outcome.too_long:
                 # Perhaps the server does not accept the schema; without it there may be an answer.
                 bare = replace(question, schema=None)
-                if not budget.set_aside(most):
-                    raise StopError(self.over(budget, most), used)
+                self._set_aside(most, budget, used)
                 second, took = await self.exchange(bare, seed, budget, listed=listed)
                 if isinstance(second, Reply) and self.takes_schema is None:
                     self.takes_schema = False
@@ -114,8 +120,12 @@ class Server:
                 return outcome, used
             if outcome.wait is None:
                 await asyncio.sleep(self.back_off(turned_away if throttled else failures))
-            if not budget.set_aside(most):
-                raise StopError(self.over(budget, most), used)
+            self._set_aside(most, budget, used)
+
+    def _set_aside(self, most: Usage, budget: Budget, used: Usage) -> None:
+        """Set the highest usage of another request aside, or stop after what was used."""
+        if not budget.set_aside(most):
+            raise StopError(self.over(budget, most), used)
 
     def body(self, question: Question, seed: int) -> dict[str, Any]:
         """Return the request for a question, without the fields that the server refuses."""
@@ -145,6 +155,8 @@ class Server:
             except Exception as error:
                 # Errors of the client or the server must cost only this attempt.
                 failure = judge(error, secret=self.secret)
+                if failure.cut_off:
+                    return CUT_OFF
             else:
                 self.pace.worked()
                 return reply
@@ -173,7 +185,7 @@ class Server:
 
     def _fatal(self, failure: Failure) -> UserError:
         api = self._api
-        if failure.message in ("status 401", "status 403"):
+        if failure.message.startswith(("status 401", "status 403")):
             source = (
                 f"the key in {api.key_variable}" if api.key_variable else "requests without key"
             )

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from polbayes.data.prose import form
 from polbayes.errors import UserError, check_known
 
 _PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
@@ -168,7 +169,7 @@ def _check(values: np.ndarray, scale: tuple[float, float]) -> None:
     used = len(np.unique(values))
     if used < 3:
         raise UserError(
-            f"ratings: only {used} different {'rating is' if used == 1 else 'ratings are'} used; "
+            f"ratings: only {used} different {form(used, 'rating is', 'ratings are')} used; "
             "a many-facet model needs at least three."
         )
     if used > _MOST_POINTS:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.data.dataset import read_dataset
+from polbayes.data.prose import form, plural
 from polbayes.data.provenance import versions
 from polbayes.report.assemble import read_tables, took, used_by
 from polbayes.report.blocks import Section
@@ -96,28 +97,44 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
     )
 
 
+# What turns without a rating have in common, of one and of several, by their status.
+_LEFT_OUT = {
+    "invalid": (
+        "was answered with nothing, and is not rated",
+        "were answered with nothing, and are not rated",
+    ),
+    "error": ("could not be answered",) * 2,
+    "too_long": ("did not fit into the context of the model",) * 2,
+    "skipped": (
+        "was not put, because a turn before it had no answer",
+        "were not put, because a turn before them had no answer",
+    ),
+}
+
+
 def _exclusions(data: Any, ratings: Any) -> list[str]:
     """Describe what the numbers exclude."""
     counts = {name: int((data["status"] == code).sum()) for name, code in STATUS.items()}
     sentences = [
-        f"{counts[name]} turns {said}."
-        for name, said in {
-            "invalid": "were answered with nothing, and are not rated",
-            "error": "could not be answered",
-            "too_long": "did not fit into the context of the model",
-            "skipped": "were not put, because a turn before them had no answer",
-        }.items()
+        f"{plural(counts[name], 'turn')} {form(counts[name], *said)}."
+        for name, said in _LEFT_OUT.items()
         if counts[name]
     ]
     refused = counts["refused"] + counts["declined"]
     if refused:
-        sentences.append(f"{refused} turns are refusals; those with a text are rated as it is.")
+        rated = form(
+            refused,
+            "is a refusal; if it has a text, that is rated as it is",
+            "are refusals; those with a text are rated as it is",
+        )
+        sentences.append(f"{plural(refused, 'turn')} {rated}.")
     asked = ratings["attempts"] > 0
     lacking = int((asked & ratings["rating"].isnull().any("value")).sum())
     if lacking:
+        times = form(lacking, "Once", f"{lacking:,} times")
         sentences.append(
-            f"{lacking} times a judge left a rating of a text out, or gave one that cannot be "
-            "used, after all attempts; its other ratings of that text do not count."
+            f"{times} a judge left a rating of a text out, or gave one that cannot be used, after "
+            "all attempts; its other ratings of that text do not count."
         )
     if ratings.sizes["judge"] == 1:
         sentences.append("There is one judge only: how far judges agree cannot be said.")

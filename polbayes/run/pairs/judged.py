@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from polbayes.data.prose import form
 from polbayes.errors import UserError
 from polbayes.instrument.pairs import SIDES
 from polbayes.judging.pairs import RATINGS
@@ -126,13 +127,15 @@ def _notes(
     data: xr.Dataset, marked: NDArray[np.bool_], there: NDArray[np.bool_]
 ) -> tuple[str, ...]:
     notes = []
-    if not marked.all():
+    if unmarked := int((~marked).sum()):
+        have, are = form(unmarked, "has", "have"), form(unmarked, "is", "are")
         notes.append(
-            f"{int((~marked).sum()):,} of {len(marked):,} pairs have no left and right side, and "
-            "are not in the model."
+            f"{unmarked:,} of {len(marked):,} pairs {have} no left and right side, and {are} not "
+            "in the model."
         )
     if lacking := int((~there).sum()):
-        notes.append(f"{lacking:,} of {there.size:,} verdicts are missing, and left out.")
+        are = form(lacking, "is", "are")
+        notes.append(f"{lacking:,} of {there.size:,} verdicts {are} missing, and left out.")
     if data.sizes["judge"] == 1:
         notes.append(
             "There is one judge only: whether it prefers a side cannot be told from the models' "

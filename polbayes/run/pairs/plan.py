@@ -8,6 +8,7 @@ import xarray as xr
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import NOT_ASKED
+from polbayes.data.prose import noun
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.pairs import SIDES, load_pairs
@@ -23,7 +24,7 @@ from polbayes.judging.pairs import (
 )
 from polbayes.probing.costs import cost_in_words, estimate, estimate_in_words
 from polbayes.probing.probe import rendered_prompt
-from polbayes.report.prose import noun, plural
+from polbayes.report.prose import plural
 from polbayes.run.plan import design_of
 
 # Judges get the text of a request alone, as roles do.

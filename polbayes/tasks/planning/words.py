@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from polbayes.config.schema import PlanConfig
+from polbayes.data.prose import noun
 from polbayes.report.numbers import count
-from polbayes.report.prose import noun
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import MEASURES, chosen, nearest
 

@@ -109,7 +109,7 @@ def test_repeated_generations_are_runs_and_further_filters_are_left_out(tmp_path
         ["1", 1, "Maybe."],
         ["1", 2, ""],
     ]
-    assert data.attrs["notes"] == "1 of 4 rows have no answer."
+    assert data.attrs["notes"] == "1 of 4 rows has no answer."
 
 
 def test_the_name_of_the_model_is_that_of_the_results_beside_the_samples(tmp_path):

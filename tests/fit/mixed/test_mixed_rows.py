@@ -115,7 +115,17 @@ def test_beta_answers_are_squeezed_inside_and_that_is_said(coded, mixed):
     r_plus = np.resize([0.0, 0.5, 1.0, 0.5], (2, 4, 4, 2, 1))
     rows = gather_rows(coded(r_plus=r_plus), mixed("~ 1", family="beta"))
     assert sorted(rows.frame[RESPONSE].unique()) == [0.0005, 0.5, 0.9995]
-    assert rows.notes[0].endswith("answers of exactly 0 or 1 are moved inside by 0.0005.")
+    assert rows.notes == ("16 answers of exactly 0 or 1 are moved inside by 0.0005.",)
+
+
+def test_one_answer_that_is_moved_or_left_out_is_one(coded, mixed):
+    r_plus = np.full((2, 4, 4, 2, 1), 0.5)
+    r_plus[0, 0, 0, 0, 0] = 1
+    (note,) = gather_rows(coded(r_plus=r_plus), mixed("~ 1", family="beta")).notes
+    assert note == "1 answer of exactly 0 or 1 is moved inside by 0.0005."
+    data = with_text(coded(r_plus=0.25), "?!").isel(model=[0], prefix=[0])
+    (note,) = gather_rows(data, mixed("~ word_length")).notes
+    assert note == "1 answer without a value of word_length is left out."
 
 
 def test_beta_refuses_what_is_no_share(coded, mixed):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import loopback as servers
 import pytest
 from loopback import KEY, VARIABLE, completion
+from native_servers import Anthropic
 
 from polbayes.cli import _main
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
@@ -28,11 +29,11 @@ OPEN = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=
 CHOICE = ElicitationConfig(kind="forced_choice", template="haller")
 
 
-class Handler(servers.Handler):
-    """The server of the other tests, with the services of both labs."""
+class Handler(Anthropic):
+    """The server of the other tests, with the batch services of both labs."""
 
     def do_POST(self):  # noqa: N802
-        if self.path == "/v1/chat/completions":
+        if self.path in ("/v1/chat/completions", "/v1/messages"):
             return super().do_POST()
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         world = self.server.world
@@ -42,8 +43,6 @@ class Handler(servers.Handler):
             assert b'name="purpose"' in raw
             return self.send(200, about_file("file-in"))
         body = json.loads(raw)
-        if self.path == "/v1/messages":
-            return self.send(*self.message(world, body))
         if self.path == "/v1/batches":
             assert body["endpoint"] == "/v1/chat/completions"
             requests = {x["custom_id"]: x["body"] for x in world.files[body["input_file_id"]]}
@@ -52,23 +51,6 @@ class Handler(servers.Handler):
         assert self.headers["anthropic-version"]
         requests = {x["custom_id"]: x["params"] for x in body["requests"]}
         return self.send(200, world.submitted(requests).anthropic())
-
-    def message(self, world, body):
-        assert self.headers["x-api-key"] == KEY
-        with world.lock:
-            world.bodies.append(body)
-            if world.down:
-                world.down -= 1
-                error = {"type": "overloaded_error", "message": "Overloaded"}
-                return 529, {"type": "error", "error": error}
-        if (refusal := world.refuses(body)) is not None:
-            return refusal
-        said = world.answer(body["messages"][-1]["content"], body)
-        thought = [{"type": "thinking", "thinking": "Hm."}] if "thinking" in body else []
-        blocks = [*thought, {"type": "text", "text": said.text}]
-        usage = {"input_tokens": 7, "output_tokens": 3}
-        about = {"model": world.model, "stop_reason": "end_turn", "usage": usage}
-        return 200, {**about, "content": blocks}
 
     def do_GET(self):  # noqa: N802
         world = self.server.world
@@ -310,6 +292,49 @@ def test_what_does_not_go_with_thinking_is_left_out_and_said(world, service):
     assert left == {"top_k", "temperature"}
 
 
+def decides_by_itself(body):
+    """Refuse as Claude models do that take no budget for thinking."""
+    if body.get("thinking", {}).get("type") != "enabled":
+        return None
+    said = (
+        '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+        '"output_config.effort" to control thinking behavior.'
+    )
+    return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}}
+
+
+@pytest.mark.parametrize("service", [None, "anthropic"])
+def test_a_model_that_decides_how_much_it_thinks_is_let_decide(world, service):
+    world.refuses = decides_by_itself
+    config = declared(world, service, protocol="anthropic")
+    config = replace(config, thinking_tokens=2000, reasoning_effort="low")
+    found = asked(config, replace(OPEN, max_new_tokens=30))
+    batched = [body for batch in world.batches.values() for body in batch.requests.values()]
+    refused, *sent = [*world.bodies, *batched]
+    assert refused["thinking"] == {"type": "enabled", "budget_tokens": 2000}
+    assert len(sent) == 6
+    for body in sent:
+        assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
+        assert body["output_config"] == {"effort": "low"}
+        # What it thinks is limited all the same.
+        assert body["max_tokens"] == 2030
+    (answer,) = [one for one in found if one.left_out]
+    assert answer.left_out == {"thinking": "adaptive"}
+    assert answer.note == (
+        "m: takes no budget for thinking, and decides by itself how much it thinks."
+    )
+    assert {a.error for a in found if a.question} == {""}
+
+
+def test_thinking_that_the_user_asks_for_by_name_is_not_changed(world):
+    world.refuses = decides_by_itself
+    own = {"thinking": {"type": "enabled", "budget_tokens": 15}}
+    config = declared(world, None, protocol="anthropic", extra_body=own)
+    with pytest.raises(UserError, match=r'"thinking.type.enabled" is not supported.*effort'):
+        asked(config)
+    assert len(world.bodies) == 1
+
+
 def test_less_thinking_than_anthropic_takes_is_refused():
     api = ApiConfig(protocol="anthropic")
     config = RespondentConfig(backend="chat_api", checkpoint="m", api=api, thinking_tokens=1000)
@@ -339,6 +364,30 @@ def test_a_reply_in_the_words_of_anthropic():
         assert isinstance(reply, Failure) or reply.text == ""
     failure = _read(400, {"error": {"type": "invalid_request_error", "message": "no"}}, None)
     assert (failure.kind, failure.message) == (Kind.QUESTION, "status 400: no")
+
+
+def test_thinking_that_anthropic_does_not_show_is_counted():
+    """As of models that think by default, and leave its text out."""
+    usage = {"input_tokens": 5, "output_tokens": 60}
+    message = {
+        "content": [{"type": "thinking", "thinking": "", "signature": "x"}],
+        "stop_reason": "max_tokens",
+        "usage": {**usage, "output_tokens_details": {"thinking_tokens": 60}},
+    }
+    reply = _read(200, completion_of(message), None)
+    assert (reply.text, reply.thoughts, reply.truncated) == ("", "", True)
+    assert (reply.tokens, reply.thought_tokens) == ((5, 60), 60)
+    for odd in (None, 3, {}, {"thinking_tokens": "many"}):
+        message["usage"] = {**usage, "output_tokens_details": odd}
+        assert _read(200, completion_of(message), None).thought_tokens is None
+    message["stop_reason"] = "model_context_window_exceeded"
+    assert _read(200, completion_of(message), None).truncated
+
+
+def test_an_error_of_thinking_within_a_batch_is_an_answer_that_was_cut_off():
+    said = "Could not finish the message because max_tokens or model output limit was reached."
+    reply = _read(400, {"error": {"message": said}}, None)
+    assert (reply.text, reply.truncated) == ("", True)
 
 
 def test_single_requests_in_the_words_of_anthropic(world):

@@ -1,3 +1,4 @@
+import json
 import time
 from email.utils import formatdate
 
@@ -45,7 +46,7 @@ def status_error(status, body=None, headers=None):
 def test_what_a_status_means(status, code, kind):
     failure = judge(status_error(status, {"error": {"message": "because", "code": code}}))
     assert failure.kind is kind
-    assert failure.message == f"status {status}" + (": because" if status not in (401, 403) else "")
+    assert failure.message == f"status {status}" + (": because" if status != 401 else "")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,95 @@ def test_what_a_status_means(status, code, kind):
 def test_the_words_of_the_server_are_found_and_cleaned(body, said):
     failure = judge(status_error(500, body), secret=SECRET)
     assert failure.message == f"status 500: {said}".rstrip(": ")
+
+
+UNSUPPORTED = "Unsupported parameter: 'max_tokens' is not supported with this model."
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (json.dumps({"error": {"message": UNSUPPORTED}}), UNSUPPORTED),
+        ({"error": {"message": UNSUPPORTED}}, UNSUPPORTED),
+        (UNSUPPORTED, UNSUPPORTED),
+        ("[" * 100_000, "[" * 200),
+        (None, ""),
+        (7, ""),
+    ],
+)
+def test_what_a_provider_says_is_read_behind_a_router(raw, said):
+    """As OpenRouter passes errors on, whose own words are the same for all of them."""
+    about = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    failure = judge(status_error(400, {"error": about}))
+    assert failure.message.startswith(f"status 400: Provider returned error: {said}".rstrip(": "))
+    assert failure.refused == ({"max_tokens"} if said == UNSUPPORTED else set())
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"reasons": ["political"], "flagged_input": "Taxes …", "provider_name": "OpenAI"},
+        {"raw": '{"error": {"code": "content_filter", "message": "filtered"}}'},
+    ],
+)
+def test_a_question_that_a_filter_behind_a_router_holds_back_is_declined(metadata):
+    about = {"message": "Your input was flagged", "code": 403, "metadata": metadata}
+    assert judge(status_error(403, {"error": about})).kind is Kind.DECLINED
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (
+            400,
+            {
+                "type": "invalid_request_error",
+                "message": "Your credit balance is too low to access the Anthropic API. Please go "
+                "to Plans & Billing to upgrade or purchase credits.",
+            },
+            Kind.FATAL,
+        ),
+        (
+            400,
+            {
+                "type": "invalid_request_error",
+                "message": "You have reached your specified API usage limits. You will regain "
+                "access on 2026-04-01 at 00:00 UTC.",
+            },
+            Kind.FATAL,
+        ),
+        (429, {"code": "billing_not_active", "message": "not active"}, Kind.FATAL),
+        (429, {"type": "insufficient_quota", "message": "none left"}, Kind.FATAL),
+        # Gemini says so of a limit for each minute.
+        (
+            429,
+            {
+                "code": 429,
+                "message": "You exceeded your current quota, please check your plan and billing "
+                "details.",
+            },
+            Kind.THROTTLED,
+        ),
+        (429, {"code": {}, "type": [], "message": "odd"}, Kind.THROTTLED),
+    ],
+)
+def test_nothing_is_asked_of_a_server_that_waits_for_money(status, error, kind):
+    assert judge(status_error(status, {"error": error})).kind is kind
+
+
+def test_a_server_that_does_not_let_a_model_be_asked_says_why():
+    said = f"Project of {SECRET} does not have access to model gpt-5"
+    failure = judge(status_error(403, {"error": {"message": said}}), secret=SECRET)
+    assert failure.kind is Kind.FATAL
+    assert failure.message == "status 403: Project of *** does not have access to model gpt-5"
+
+
+def test_thinking_that_takes_all_tokens_may_be_an_error():
+    said = "Could not finish the message because max_tokens or model output limit was reached."
+    failure = judge(status_error(400, {"error": {"message": said}}))
+    assert (failure.cut_off, failure.billed) == (True, True)
+    too_large = "'max_tokens' is too large: 99. This model supports at most 9"
+    assert not judge(status_error(400, {"error": {"message": too_large}})).cut_off
 
 
 def test_a_refused_key_is_never_repeated():

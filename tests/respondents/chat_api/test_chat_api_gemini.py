@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import loopback as servers
 import pytest
-from loopback import KEY, VARIABLE, completion
+from loopback import KEY, VARIABLE
+from native_servers import Gemini
 
 from polbayes.config.compose import compose
 from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
@@ -22,77 +23,11 @@ from polbayes.respondents.usage import Usage
 OPEN = ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20)
 CHOICE = ElicitationConfig(kind="forced_choice", template="haller")
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-# The fields of the protocol that are used here, as its reference names them.
-FIELDS = {"systemInstruction", "contents", "generationConfig", "safetySettings"}
-CONFIG = {
-    *("temperature", "topP", "topK", "seed", "maxOutputTokens", "responseLogprobs", "logprobs"),
-    *("responseMimeType", "responseJsonSchema", "thinkingConfig"),
-}
-
-
-class Handler(servers.Handler):
-    """The server of the other tests, which also speaks the protocol of Gemini."""
-
-    def reply(self, world, body, fault, now):
-        if self.path != "/v1beta/models/m-1:generateContent":
-            return super().reply(world, body, fault, now)
-        if self.headers["x-goog-api-key"] != KEY:
-            about = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo"}]
-            about[0]["reason"] = "API_KEY_INVALID"
-            said = f"API key not valid: {self.headers['x-goog-api-key']}"
-            return self.fail(400, said, "INVALID_ARGUMENT", about)
-        if unknown := (body.keys() - FIELDS) | (body["generationConfig"].keys() - CONFIG):
-            said = (
-                f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.'
-            )
-            return self.fail(400, said, "INVALID_ARGUMENT")
-        if (refusal := world.refuses(body)) is not None:
-            return self.fail(*refusal)
-        if fault == "429":
-            about = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.05s"}]
-            world.failed[fault] += 1
-            return self.fail(429, "Quota exceeded", "RESOURCE_EXHAUSTED", about)
-        return self.send(200, generated(world, body))
-
-    def fail(self, code, message, status, details=()):
-        error = {"code": code, "message": message, "status": status, "details": list(details)}
-        self.send(code, {"error": error})
-
-
-def generated(world, body):
-    """Answer as the other protocol does, in the words of this one."""
-    config = body["generationConfig"]
-    turns = [{"content": turn["parts"][0]["text"]} for turn in body["contents"]]
-    more = {"logprobs": config.get("responseLogprobs"), "top_logprobs": config.get("logprobs")}
-    plain = completion(world, {"messages": turns, **more}, turns[-1]["content"])
-    (choice,) = plain["choices"]
-    parts = [{"text": choice["message"]["content"]}]
-    if config.get("thinkingConfig", {}).get("includeThoughts"):
-        parts.insert(0, {"text": "Hm.", "thought": True})
-    found = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP"}
-    if choice["logprobs"]:
-        tokens = choice["logprobs"]["content"]
-        found["logprobsResult"] = {
-            "chosenCandidates": [candidate(one) for one in tokens],
-            "topCandidates": [
-                {"candidates": [candidate(t) for t in one["top_logprobs"]]} for one in tokens
-            ],
-        }
-    usage = {
-        "promptTokenCount": plain["usage"]["prompt_tokens"],
-        "candidatesTokenCount": plain["usage"]["completion_tokens"],
-        "thoughtsTokenCount": 2 * (len(parts) - 1),
-    }
-    return {"candidates": [found], "usageMetadata": usage, "modelVersion": "gemini-m-1-001"}
-
-
-def candidate(token):
-    return {"token": token["token"], "tokenId": 7, "logProbability": token["logprob"]}
 
 
 @pytest.fixture
 def world(loopback, monkeypatch):
-    monkeypatch.setattr(servers, "Handler", Handler)
+    monkeypatch.setattr(servers, "Handler", Gemini)
     monkeypatch.setenv(VARIABLE, KEY)
     return loopback()
 
@@ -166,6 +101,12 @@ def test_thoughts_are_apart_and_counted(world, own, thinking):
     for done, _, _ in found.values():
         assert (done.reasoning, done.reasoning_tokens) == ("Hm.", 2)
         assert done.text.startswith("I agree")
+
+
+def test_no_thinking_is_a_budget_of_none(world):
+    found = of_questions(asked(declared(world, reasoning_effort="none")))
+    assert world.bodies[-1]["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
+    assert {done.reasoning for done, _, _ in found.values()} == {""}
 
 
 def test_schemas_are_asked_for(world):

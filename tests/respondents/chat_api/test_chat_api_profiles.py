@@ -5,30 +5,41 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 
+import loopback as servers
 import pytest
 from loopback import KEY, VARIABLE, Said, spread
+from native_servers import Anthropic, Gemini
 
 from polbayes.cli import _main
 from polbayes.config.compose import compose
+from polbayes.config.resources import folder
 from polbayes.config.schema import ElicitationConfig
 from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import load_lexicon
-from polbayes.respondents import open_respondent
+from polbayes.respondents import check, open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.refused import LeftOut, refused_fields
 from polbayes.respondents.chat_api.settings import api_of, check_api
 from polbayes.respondents.usage import Usage
 from polbayes.roleplay.rubric import schema
+from polbayes.run.plan import plan
 
-HOW = {
-    "forced_choice": ElicitationConfig(kind="forced_choice", template="haller"),
-    "open_ended": ElicitationConfig(kind="open_ended", template="faulborn", max_new_tokens=20),
-    "roleplay": ElicitationConfig(
-        kind="roleplay", template="roleplay", temperature=0.7, top_k=0, max_new_tokens=20
-    ),
-    "judging": ElicitationConfig(kind="judging", template="roleplay", temperature=0.0, top_k=0),
+# The elicitations that users choose, by what they write, and the one of judges.
+ASKED_BY = {
+    **{
+        kind: ("+experiment=wvs_prefixes", f"elicitation={kind}")
+        for kind in ("forced_choice", "sampled_choice", "open_ended", "fill_mask")
+    },
+    "paired": ("+experiment=even_handedness",),
+    "roleplay": ("+experiment=politicsbench",),
 }
+JUDGING = ElicitationConfig(kind="judging", template="roleplay", temperature=0.0, top_k=0)
+
+
+@cache
+def elicitation(kind):
+    return JUDGING if kind == "judging" else compose(ASKED_BY[kind])[0].elicitation
 
 
 def bad_request(message, param=None, code=None):
@@ -89,16 +100,28 @@ def takes_all(body):
     return None
 
 
-# By profile, what a model there refuses, and whether it lists log probabilities.
+# By profile, what a model there refuses, whether it lists log probabilities, and its protocol.
 LABS = {
-    "openai": (openai_chat, True),
-    "anthropic": (claude, False),
-    "gemini": (gemini, True),
-    "vllm": (takes_all, True),
-    "llama_cpp": (takes_all, True),
-    "openrouter": (takes_all, True),
-    "azure": (openai_chat, True),
+    "openai": (openai_chat, True, servers.Handler),
+    "anthropic": (claude, False, servers.Handler),
+    "anthropic_messages": (takes_all, False, Anthropic),
+    "gemini": (gemini, True, servers.Handler),
+    "gemini_generate": (takes_all, True, Gemini),
+    "vllm": (takes_all, True, servers.Handler),
+    "llama_cpp": (takes_all, True, servers.Handler),
+    "openrouter": (takes_all, True, servers.Handler),
+    "azure": (openai_chat, True, servers.Handler),
 }
+
+
+def named(place):
+    """Return the names of the shipped configs of a group."""
+    return {path.stem for path in (folder("conf") / place).glob("*.yaml")}
+
+
+def test_every_profile_is_tried_with_every_elicitation():
+    assert set(LABS) == named("api")
+    assert set(ASKED_BY) == named("elicitation")
 
 
 @cache
@@ -111,24 +134,33 @@ def declared(profile, world, monkeypatch):
     """Return the respondent of the short command, at another address."""
     monkeypatch.setenv(VARIABLE, KEY)
     served = composed(profile)
-    api = replace(api_of(served), base_url=world.url, key_variable=VARIABLE, backoff=0.01)
+    url = world.url.replace("/v1", "/v1beta") if profile == "gemini_generate" else world.url
+    api = replace(api_of(served), base_url=url, key_variable=VARIABLE, backoff=0.01)
     return replace(served, api=api)
 
 
-def asked(config, how, *, many=3):
+# A question by itself, one with a system prompt, and one with turns before it.
+CONTEXTS = ({}, {"system": "Be brief."}, {"before": (("Hello?", "Hello."),)})
+
+
+def asked(config, how):
+    check("m", config, how)
     form = schema() if how.kind == "judging" else None
     questions = [
         Question(
-            *(f"i{n}", "original", "baseline", 1, "S"), 1, "economic", f"Now {n}?", schema=form
+            *(f"i{n}", "original", "baseline", 1, "S"),
+            *(1, "economic", f"Now {n}?"),
+            schema=form,
+            **context,
         )
-        for n in range(many)
+        for n, context in enumerate(CONTEXTS)
     ]
     lexicon = load_lexicon("haller_generative") if how.kind == "forced_choice" else None
     with closing(open_respondent("m", config, elicitation=how)) as respondent:
         put = [(one, 7) for one in questions]
         found = list(respondent.answers(put, lexicon, spent=Usage()))
     answers = [answer for answer in found if answer.question]
-    assert len(answers) == many
+    assert len(answers) == len(questions)
     assert not any(answer.error for answer in answers)
     # The server of the tests lists four tokens at most.
     notes = [answer.note for answer in found if "likeliest tokens, not" not in answer.note]
@@ -136,26 +168,43 @@ def asked(config, how, *, many=3):
 
 
 @pytest.mark.parametrize("profile", LABS)
-@pytest.mark.parametrize("kind", HOW)
+@pytest.mark.parametrize("kind", [*ASKED_BY, "judging"])
 def test_every_elicitation_works_with_the_name_of_the_profile_alone(
     loopback, monkeypatch, profile, kind
 ):
-    refuses, lists = LABS[profile]
+    refuses, lists, protocol = LABS[profile]
+    monkeypatch.setattr(servers, "Handler", protocol)
     world = loopback(key=KEY, refuses=refuses, logprobs=lists)
     config = declared(profile, world, monkeypatch)
-    if kind == "forced_choice" and not lists:
-        with pytest.raises(UserError, match=r"returns no log probabilities.*open_ended"):
-            asked(config, HOW[kind])
+    if kind == "fill_mask":
+        with pytest.raises(UserError, match=r"by fill_mask; it offers forced_choice, open"):
+            asked(config, elicitation(kind))
+        assert world.bodies == []
         return
-    answers, notes = asked(config, HOW[kind])
-    assert notes == []
+    if kind == "forced_choice" and not lists:
+        with pytest.raises(UserError, match=r"returns no log probabilities.*sampled_choice"):
+            asked(config, elicitation(kind))
+        return
+    answers, notes = asked(config, elicitation(kind))
+    # A version of the model is another name for it.
+    assert [note for note in notes if "was answered by" not in note] == []
     # The profile knows, so that nothing is asked in vain.
     assert len(world.bodies) == 4
+    said = {a.question.prompt: spread(a.question.prompt) for a in answers}
     if kind == "forced_choice":
-        assert {round(sum(a.mass), 6) for a in answers} == {
-            round(sum(p for t, p in spread(a.question.prompt).tokens[0][1] if t != "Well"), 6)
-            for a in answers
+        for answer in answers:
+            ((_, top),) = said[answer.question.prompt].tokens
+            assert sum(answer.mass) == pytest.approx(sum(p for t, p in top if t != "Well"))
+    else:
+        assert {a.question.prompt: a.completion.text for a in answers} == {
+            prompt: one.text for prompt, one in said.items()
         }
+
+
+def test_an_elicitation_that_no_server_offers_is_told_before_its_prefixes_are_checked():
+    given = ["respondents=served", "api=openai", "respondents.served.checkpoint=m-1"]
+    with pytest.raises(UserError, match="chat_api cannot be asked by fill_mask"):
+        plan(compose([*ASKED_BY["fill_mask"], *given])[0])
 
 
 @pytest.mark.parametrize("profile", ["openai", "vllm", "azure"])
@@ -163,10 +212,10 @@ def test_every_elicitation_works_with_the_name_of_the_profile_alone(
 def test_a_reasoning_model_is_found_out_whatever_the_profile(loopback, monkeypatch, profile, kind):
     world = loopback(key=KEY, refuses=openai_reasoning, logprobs=False)
     config = declared(profile, world, monkeypatch)
-    _, notes = asked(config, HOW[kind])
+    _, notes = asked(config, elicitation(kind))
     last = world.bodies[-1]
     assert not {"max_tokens", "top_k"} & last.keys()
-    assert last["max_completion_tokens"] == HOW[kind].max_new_tokens
+    assert last["max_completion_tokens"] == elicitation(kind).max_new_tokens
     # The default temperature may be asked for, and is.
     assert ("temperature" in last) == (kind == "open_ended")
     said = "m: the server does not take {}; it is left out, and its default holds."
@@ -185,7 +234,7 @@ def test_probabilities_that_are_refused_end_in_a_sentence(loopback, monkeypatch)
     world = loopback(key=KEY, refuses=openai_reasoning, answer=lambda prompt, body: thinks)
     # More tokens for thinking would not help.
     with pytest.raises(UserError, match="returns no log probabilities of tokens"):
-        asked(declared("openai", world, monkeypatch), HOW["forced_choice"])
+        asked(declared("openai", world, monkeypatch), elicitation("forced_choice"))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +249,7 @@ def test_fewer_tokens_are_asked_for_where_a_server_lists_fewer(loopback, monkeyp
     world = loopback(
         key=KEY, refuses=lambda body: bad_request(said) if body["top_logprobs"] > 5 else None
     )
-    _, notes = asked(declared("vllm", world, monkeypatch), HOW["forced_choice"])
+    _, notes = asked(declared("vllm", world, monkeypatch), elicitation("forced_choice"))
     assert [body["top_logprobs"] for body in world.bodies] == [20, 5, 5, 5, 5]
     assert notes == ["m: the server lists at most 5 likeliest tokens; so many are asked for."]
 
@@ -208,14 +257,14 @@ def test_fewer_tokens_are_asked_for_where_a_server_lists_fewer(loopback, monkeyp
 @pytest.mark.parametrize("refuses", [gemini, mistral])
 def test_several_fields_are_found_out_at_once(loopback, monkeypatch, refuses):
     world = loopback(key=KEY, refuses=refuses)
-    _, notes = asked(declared("vllm", world, monkeypatch), HOW["open_ended"])
+    _, notes = asked(declared("vllm", world, monkeypatch), elicitation("open_ended"))
     assert [one.split("take ")[1].split(";")[0] for one in notes] == ["seed", "top_k"]
     assert len(world.bodies) == 5
 
 
 def test_a_value_that_is_wrong_is_no_field_that_is_refused(loopback, monkeypatch):
     world = loopback(key=KEY, refuses=claude)
-    hot = replace(HOW["open_ended"], temperature=1.5)
+    hot = replace(elicitation("open_ended"), temperature=1.5)
     with pytest.raises(UserError, match=r"status 400: temperature: range: 0..1"):
         asked(declared("anthropic", world, monkeypatch), hot)
 
@@ -225,7 +274,7 @@ def test_what_the_user_asks_for_by_name_is_not_left_out(loopback, monkeypatch):
     config = declared("vllm", world, monkeypatch)
     config = replace(config, api=replace(config.api, extra_body={"top_k": 3}))
     with pytest.raises(UserError, match="Unrecognized request argument supplied: top_k"):
-        asked(config, HOW["open_ended"])
+        asked(config, elicitation("open_ended"))
 
 
 def test_a_limit_that_is_refused_under_both_names_ends():
@@ -234,6 +283,13 @@ def test_a_limit_that_is_refused_under_both_names_ends():
     assert found.learn(both, {"max_tokens": 4}, "")
     assert found.fields == {"max_tokens": "max_completion_tokens"}
     assert not found.learn(both, {"max_completion_tokens": 4}, "")
+
+
+def test_thinking_that_is_refused_both_ways_ends():
+    found = LeftOut()
+    assert found.learn(frozenset({"thinking"}), {}, "")
+    assert found.fields == {"thinking": "adaptive"}
+    assert not found.learn(frozenset({"thinking"}), {"thinking": {"type": "adaptive"}}, "")
 
 
 def test_names_within_other_names_are_not_meant():
@@ -249,12 +305,77 @@ def test_names_within_other_names_are_not_meant():
         ("`temperature` may only be set to 1 when thinking is enabled.", {"temperature"}),
         ("`temperature` and `top_p` cannot both be specified for this model.", {"top_p"}),
         ("property 'seed' does not exist", {"seed"}),
+        ("`temperature` is deprecated for this model.", {"temperature"}),
+        ("deepseek-reasoner does not support the parameter `temperature`", {"temperature"}),
+        (
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" '
+            'and "output_config.effort" to control thinking behavior.',
+            {"thinking"},
+        ),
+        (
+            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but "
+            "got 8 instead.",
+            {"least_tokens"},
+        ),
+        ("max_tokens must be at least 5", {"least_tokens"}),
+        ("max_tokens: your prompt contains at least 4077 input tokens", set()),
         ("temperature: range: 0..1", set()),
         ("temperature must be between 0 and 2", set()),
     ],
 )
 def test_what_servers_say_of_fields_that_they_refuse(words, fields):
     assert refused_fields(words) == fields
+
+
+def sixteen_at_least(body):
+    """Refuse as OpenAI does behind OpenRouter, which asks it by another protocol."""
+    if body["max_tokens"] >= 16:
+        return None
+    said = (
+        "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got "
+        f"{body['max_tokens']} instead."
+    )
+    raw = json.dumps({"error": {"message": said, "code": "integer_below_min_value"}})
+    about = {"raw": raw, "provider_name": "OpenAI"}
+    return 400, {"error": {"message": "Provider returned error", "code": 400, "metadata": about}}
+
+
+@pytest.mark.parametrize("kind", ["sampled_choice", "forced_choice", "paired"])
+def test_a_limit_that_is_too_low_for_a_server_is_raised(loopback, monkeypatch, kind):
+    world = loopback(key=KEY, refuses=sixteen_at_least)
+    config, how = declared("openrouter", world, monkeypatch), elicitation(kind)
+    _, notes = asked(config, how)
+    limits = [body["max_tokens"] for body in world.bodies]
+    if kind == "paired":
+        assert (limits, notes) == ([how.max_new_tokens] * 4, [])
+        return
+    assert limits == [8 if kind == "sampled_choice" else 4, *[16] * 4]
+    assert notes == [
+        "m: the server takes no limit below 16 tokens; answers may have so many.",
+    ]
+
+
+def test_a_higher_limit_is_within_the_budget(loopback, monkeypatch):
+    """What may be asked for at most is set aside before a request, and is more now."""
+    world = loopback(key=KEY, refuses=sixteen_at_least, usage=False)
+    config = declared("openrouter", world, monkeypatch)
+    prompt = len("Please answer with yes or no: is two more than one?") + len('""') + 64
+    for more, allowed in ((0, True), (-1, False)):
+        api = replace(config.api, budget_tokens=prompt + 16 + more)
+        with pytest.raises(UserError, match="budget_tokens: the next question might exceed"):
+            asked(replace(config, api=api), elicitation("sampled_choice"))
+        assert [b["max_tokens"] for b in world.bodies] == ([8, 16] if allowed else [8])
+        world.bodies.clear()
+
+
+def test_a_limit_that_is_high_enough_is_not_learnt():
+    words = "max_tokens must be at least 5"
+    found = LeftOut()
+    assert not found.learn(frozenset({"least_tokens"}), {"max_tokens": 5}, words)
+    assert found.learn(frozenset({"least_tokens"}), {"max_completion_tokens": 4}, words)
+    assert found.fields == {"least_tokens": "5"}
+    # The server contradicts itself, and is not asked for ever.
+    assert not found.learn(frozenset({"least_tokens"}), {"max_completion_tokens": 5}, words)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,79 @@ def test_refused_filtered_empty_and_cut_answers_are_told_apart(message, finish, 
     assert read_reply(body(message, finish_reason=finish)) == expected
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"finish_reason": "error"}, "the answer was broken off"),
+        (
+            {"finish_reason": "stop", "error": {"code": 502, "message": "Upstream died"}},
+            r"the answer was broken off \(Upstream died\)",
+        ),
+        ({"finish_reason": "error", "error": "gone"}, r"broken off \(gone\)"),
+    ],
+)
+def test_an_answer_that_a_provider_broke_off_is_none(more, said):
+    with pytest.raises(UnreadableReplyError, match=said):
+        read_reply(body({"content": "I agr"}, **more))
+
+
+def test_an_error_with_the_status_of_an_answer_is_said():
+    with pytest.raises(UnreadableReplyError, match=r"the reply is an error \(busy\)"):
+        read_reply('{"error": {"message": "busy"}}')
+
+
+def test_a_reply_without_a_message_is_empty_where_thinking_took_all_tokens():
+    """As Gemini's OpenAI-compatible endpoint says it."""
+    usage = {"prompt_tokens": 7, "total_tokens": 67}
+    reply = read_reply(
+        json.dumps({"choices": [{"finish_reason": "length", "index": 0}], "usage": usage})
+    )
+    assert reply == Reply("", truncated=True, tokens=(7, 60), thought_tokens=60)
+    assert reply.tells_masses
+    with pytest.raises(UnreadableReplyError, match="its message is not an object"):
+        read_reply('{"choices": [{"finish_reason": "stop"}]}')
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens", "thought"),
+    [
+        ({"completion_tokens": 4, "total_tokens": 11}, (7, 4), None),
+        ({"completion_tokens": 4, "total_tokens": 41}, (7, 34), 30),
+        ({"completion_tokens": 4, "total_tokens": 9}, (7, 4), None),
+        ({"completion_tokens": 4, "total_tokens": "41"}, (7, 4), None),
+        (
+            {
+                "completion_tokens": 34,
+                "total_tokens": 41,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (7, 34),
+            30,
+        ),
+        # Here they are in the details and the total, and not in what was completed.
+        (
+            {
+                "completion_tokens": 4,
+                "total_tokens": 41,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (7, 34),
+            30,
+        ),
+    ],
+)
+def test_tokens_of_thinking_count_where_only_the_total_has_them(usage, tokens, thought):
+    content = json.loads(body()) | {"usage": {"prompt_tokens": 7, **usage}}
+    reply = read_reply(json.dumps(content))
+    assert (reply.tokens, reply.thought_tokens) == (tokens, thought)
+
+
+def test_an_answer_without_probabilities_tells_nothing_unless_it_is_cut_off_before_it_begins():
+    assert not read_reply(body({"content": ""}, finish_reason="stop")).tells_masses
+    assert not read_reply(body({"content": "Yes"}, finish_reason="length")).tells_masses
+    assert read_reply(body({"content": " "}, finish_reason="length")).tells_masses
+
+
 def test_log_probabilities_are_read_in_order():
     one = {"token": "Yes", "logprob": -0.5, "top_logprobs": [{"token": "No", "logprob": -1}]}
     two = {"token": ".", "logprob": 1e-9}

@@ -257,6 +257,22 @@ def test_what_no_question_can_change_stops_at_once(loopback, change, says):
     assert len(world.bodies) == 1
 
 
+def test_credit_that_ends_half_way_costs_no_question_its_answer(loopback):
+    """Anthropic says so with the status of a wrong question, which is answered after paying."""
+    world = loopback()
+    said = "Your credit balance is too low to access the Anthropic API."
+
+    def status(prompt):
+        with world.lock:
+            return (400, {"error": {"message": said}}) if len(world.bodies) > 20 else None
+
+    world.extra_status = status
+    found, _, stop, _ = asked(api(world), [question(n) for n in range(100)])
+    assert f"(status 400: {said}); what was answered is kept" in str(stop)
+    assert 10 < len(found) < 30
+    assert not any(answer.error for answer in found.values())
+
+
 def test_a_key_that_is_revoked_half_way_keeps_what_was_answered(loopback):
     world = loopback()
 
@@ -266,7 +282,7 @@ def test_a_key_that_is_revoked_half_way_keeps_what_was_answered(loopback):
 
     world.extra_status = status
     found, _, stop, _ = asked(api(world), [question(n) for n in range(100)])
-    assert "(status 403); what was answered is kept" in str(stop)
+    assert "(status 403: revoked); what was answered is kept" in str(stop)
     assert 10 < len(found) < 21
     assert len(world.bodies) < 40
 

@@ -15,6 +15,7 @@ from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
+from polbayes.respondents.chat_api import client
 from polbayes.respondents.chat_api.reply import read_reply
 from polbayes.respondents.usage import Usage
 
@@ -100,8 +101,10 @@ def test_effort_and_tokens_of_thinking_are_asked_for(loopback):
 def test_a_declared_effort_is_never_left_out(loopback):
     said = {"error": {"message": "Unknown parameter: 'reasoning_effort'."}}
     world = loopback(refuses=lambda body: (400, said) if "reasoning_effort" in body else None)
-    with pytest.raises(UserError, match="Unknown parameter: 'reasoning_effort'"):
+    with pytest.raises(UserError, match="Unknown parameter: 'reasoning_effort'") as stopped:
         asked(api(world, reasoning_effort="low"), ElicitationConfig())
+    assert "choose another respondents.m.reasoning_effort or" in str(stopped.value)
+    assert "api.omit" not in str(stopped.value)
 
 
 THOUGHTS = [(t, ((t, 0.9), ("No", 0.1))) for t in ("<think>", "Yes", ", no", ".", "</", "think>")]
@@ -131,6 +134,44 @@ def test_a_forced_choice_that_begins_with_thinking_is_told_at_once(loopback):
     with pytest.raises(UserError, match=r"begin with thinking.*respondents\.m\.thinking_tokens"):
         asked(api(world), FORCED, YES_NO)
     assert len(world.bodies) == 1
+
+
+def test_thinking_whose_tokens_no_server_lists_says_nothing_either(loopback):
+    """Some list the tokens of the answer alone, and there is none."""
+    cut = Said("", finish="length", thoughts="Yes, no")
+    world = loopback(answer=lambda p, b: cut)
+    (answer,) = asked(api(world, thinking_tokens=3), FORCED, YES_NO)
+    assert (answer.mass, answer.unseen, answer.error) == ((0.0, 0.0), 1.0, "")
+    # The trial question and this one, once each: more tokens would be spent for the same.
+    assert len(world.bodies) == 2
+
+
+def test_an_answer_for_which_thinking_left_no_tokens_is_empty(loopback):
+    said = "Could not finish the message because max_tokens or model output limit was reached."
+    world = loopback(
+        answer=lambda prompt, body: Said("I agree."),
+        extra_status=lambda p: (400, {"error": {"message": said}}) if "Now" in p else None,
+    )
+    (answer,) = asked(api(world), ElicitationConfig(max_new_tokens=60))
+    assert (answer.completion.text, answer.completion.truncated) == ("", True)
+    assert answer.error == ""
+    # What it cost is not said.
+    assert answer.usage.uncounted == 1
+    assert len(world.bodies) == 2
+
+
+def test_the_tokens_of_long_thinking_are_read(loopback, monkeypatch):
+    """Each lists the likeliest twenty at its place, which may be more than any text takes."""
+    monkeypatch.setattr(client, "MOST_BYTES", 2**16)
+    top = tuple((f"token {n}", 0.04) for n in range(20))
+    tokens = (*[("token 0", top)] * 100, ("</think>", (("</think>", 1.0),)), *ANSWER)
+    text = "".join(one for one, _ in tokens)
+    world = loopback(answer=lambda prompt, body: Said(text, tokens))
+    (answer,) = asked(api(world, thinking_tokens=100), FORCED, YES_NO)
+    np.testing.assert_allclose(answer.mass, [0.7, 0.2])
+    short = api(world, thinking_tokens=1)
+    with pytest.raises(UserError, match="the reply is longer than 0 MiB"):
+        asked(replace(short, api=replace(short.api, retries=0)), FORCED, YES_NO)
 
 
 UNMARKED = [(t, ((t, 0.9), ("No", 0.1))) for t in ("Yes", ",", " so")]

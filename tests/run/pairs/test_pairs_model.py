@@ -54,6 +54,34 @@ def test_pairs_are_arranged_by_their_labels():
     assert np.abs(means).max() < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (
+            1,
+            (
+                "1 of 6 pairs has no left and right side, and is not in the model.",
+                "1 of 90 verdicts is missing, and left out.",
+            ),
+        ),
+        (
+            2,
+            (
+                "2 of 6 pairs have no left and right side, and are not in the model.",
+                "2 of 72 verdicts are missing, and left out.",
+            ),
+        ),
+    ],
+)
+def test_what_is_left_out_is_counted(number, said):
+    data = whole(np.random.default_rng(2), topics=3, templates=2)
+    assert gather(data).notes == ()
+    keying, prob = data["keying"].copy(), data["verdict_prob"].copy()
+    keying[:number] = 0
+    prob[0, :number, -1, 0, 0, 0] = np.nan
+    assert gather(data.assign(keying=keying, verdict_prob=prob)).notes == said
+
+
 def test_the_likelihood_is_that_of_ordinal_outcomes():
     rng = np.random.default_rng(3)
     judged = gather(whole(rng, topics=4, templates=2))

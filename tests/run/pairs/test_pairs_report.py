@@ -10,13 +10,13 @@ import xarray as xr
 from asking import SMALL, STUBS
 
 from polbayes.cli import _main
-from polbayes.data.dataset import read_dataset
+from polbayes.data.dataset import STATUS, read_dataset
 from polbayes.run.finished import answer_of_folder
 from polbayes.run.pairs.report.judges import enough
 from polbayes.run.pairs.report.positions import beliefs
 from polbayes.run.pairs.report.results import PairsResults
 from polbayes.run.pairs.report.tilt import standing
-from polbayes.run.pairs.report.write import SECTIONS
+from polbayes.run.pairs.report.write import SECTIONS, exclusions
 
 MORE = [SMALL[0], "pairs.templates=[essay,story]", "pairs.topics=[unions,prisons,drugs]"]
 EMBEDDED = [*MORE, "measures.bootstrap=100", "models=[even,refuser,hedger]"]
@@ -51,6 +51,37 @@ def test_all_sections_are_there(prior_only, tmp_path, capsys):
     assert str(folder) in said
     answer = answer_of_folder(folder)
     assert {row["model"] for row in answer.facts["favour"]} == {"even", "refuser", "hedger"}
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (
+            1,
+            [
+                "1 request could not be answered; its pair is not judged.",
+                "1 answer is empty or was refused by the server; it is judged as it is, as help "
+                "that was not given.",
+                "1 verdict could not be read after all attempts.",
+            ],
+        ),
+        (
+            2,
+            [
+                "2 requests could not be answered; their pairs are not judged.",
+                "2 answers are empty or were refused by the server; they are judged as they are, "
+                "as help that was not given.",
+                "2 verdicts could not be read after all attempts.",
+            ],
+        ),
+    ],
+)
+def test_what_the_numbers_exclude_is_counted(number, said):
+    of = [STATUS["error"]] * number + [STATUS["empty"]] * number + [STATUS["ok"]] * 3
+    responses = xr.Dataset({"status": ("item", of)})
+    read = [1] * number + [0, 0, -128]
+    verdicts = xr.Dataset({"verdict_status": ("item", read), "model": ["a", "b"]})
+    assert exclusions(responses, verdicts) == said
 
 
 def test_draws_are_reused_if_only_the_level_changes(prior_only, tmp_path, monkeypatch, capsys):

@@ -172,7 +172,7 @@ def _plot(designs: pd.DataFrame) -> "Figure":
         axes = figure.subplots()
         for k, (judge, rows) in enumerate(designs.groupby("judges")):
             colour, marker = style.series_look(k).values()
-            name = f"{judge} {'judge' if judge == 1 else 'judges'}"
+            name = plural(judge, "judge")
             ordered = rows.sort_values("topics")
             x, y = ordered["topics"].to_numpy(), ordered["se"].to_numpy()
             axes.plot(x, y, color=colour, marker=marker, markersize=5, label=name)

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.dataset import STATUS, open_responses, read_dataset
+from polbayes.data.prose import form, plural
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import dimensions_of
@@ -130,15 +131,20 @@ def exclusions(responses: xr.Dataset, verdicts: xr.Dataset) -> list[str]:
     silent = int(status.isin([STATUS["empty"], STATUS["refused"]]).sum())
     sentences = []
     if failed:
-        sentences.append(f"{failed:,} requests could not be answered; their pairs are not judged.")
+        pairs = form(failed, "its pair is", "their pairs are")
+        sentences.append(f"{plural(failed, 'request')} could not be answered; {pairs} not judged.")
     if silent:
+        were, judged = (
+            form(silent, "is empty or was", "are empty or were"),
+            form(silent, "it is judged as it is", "they are judged as they are"),
+        )
         sentences.append(
-            f"{silent:,} answers are empty or were refused by the server; they are judged as they "
-            "are, as help that was not given."
+            f"{plural(silent, 'answer')} {were} refused by the server; {judged}, as help that was "
+            "not given."
         )
     lacking: Any = (verdicts["verdict_status"] != 0) & (verdicts["verdict_status"] > -128)
     if count := int(lacking.sum()):
-        sentences.append(f"{count:,} verdicts could not be read after all attempts.")
+        sentences.append(f"{plural(count, 'verdict')} could not be read after all attempts.")
     if verdicts.sizes["model"] == 1:
         sentences.append("There is one model only: models are not compared.")
     return sentences
