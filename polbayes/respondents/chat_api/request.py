@@ -9,7 +9,7 @@ from typing import Any
 from polbayes.config.schema import TEXTS, ApiConfig, ElicitationConfig
 from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.base import Question, messages
-from polbayes.respondents.chat_api.refused import LEAST, THINKING
+from polbayes.respondents.chat_api.refused import LEAST, SYSTEM, THINKING
 
 # Enough for an option of a few tokens; most answers are shorter.
 ANSWER_TOKENS = 4
@@ -36,10 +36,14 @@ def request_body(
     """
     # Servers take one system prompt, at the beginning.
     system = "\n\n".join(text for text in (api.system, question.system) if text)
-    turns = [{"role": "system", "content": system}] if system else []
+    turns = messages(replace(question, system=""))
+    if system and left_out.get(SYSTEM):
+        turns[0] = {**turns[0], "content": f"{system}\n\n{turns[0]['content']}"}
+    elif system:
+        turns.insert(0, {"role": "system", "content": system})
     body: dict[str, Any] = {
         "model": info.checkpoint,
-        "messages": [*turns, *messages(replace(question, system=""))],
+        "messages": turns,
         left_out.get(api.limit_key) or api.limit_key: longest_answer(elicitation, info, left_out),
     }
     if effort := info.attributes.get("reasoning_effort"):

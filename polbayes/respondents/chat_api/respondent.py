@@ -314,8 +314,8 @@ def _hint(failure: Failure, where: str) -> str:
     """Return what may help against a rejection of requests, whatever their question."""
     if _OF_THINKING.search(failure.message):
         return (
-            f"; choose another {where}.reasoning_effort or {where}.thinking_tokens, or leave them "
-            "out"
+            f"; choose another {where}.reasoning_effort or {where}.thinking_tokens, leave them "
+            f"out, or set what the server asks for in {where}.api.extra_body"
         )
     return f"; what it does not take can be left out with {where}.api.omit"
 

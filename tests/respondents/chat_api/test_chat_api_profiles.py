@@ -318,6 +318,15 @@ def test_names_within_other_names_are_not_meant():
             {"least_tokens"},
         ),
         ("max_tokens must be at least 5", {"least_tokens"}),
+        ("System role not supported", {"system"}),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", {"system"}),
+        ("invalid temperature: only 1 is allowed for this model", {"temperature"}),
+        ("'top_p' is not a supported parameter", {"top_p"}),
+        (
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+            {"system"},
+        ),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", {"system"}),
         ("max_tokens: your prompt contains at least 4077 input tokens", set()),
         ("temperature: range: 0..1", set()),
         ("temperature must be between 0 and 2", set()),
@@ -366,6 +375,39 @@ def test_a_higher_limit_is_within_the_budget(loopback, monkeypatch):
             asked(replace(config, api=api), elicitation("sampled_choice"))
         assert [b["max_tokens"] for b in world.bodies] == ([8, 16] if allowed else [8])
         world.bodies.clear()
+
+
+@pytest.mark.parametrize("profile", ["vllm", "gemini_generate"])
+def test_a_system_prompt_is_put_before_the_first_turn_where_there_is_no_place(
+    loopback, monkeypatch, profile
+):
+    def of_chats(body):
+        takes = body["messages"][0]["role"] != "system"
+        return None if takes else bad_request("System role not supported")
+
+    def of_gemini(body):
+        said = "Developer instruction is not enabled for models/m-1"
+        return (400, said, "INVALID_ARGUMENT") if "systemInstruction" in body else None
+
+    refuses = of_gemini if profile == "gemini_generate" else of_chats
+    monkeypatch.setattr(servers, "Handler", LABS[profile][2])
+    world = loopback(key=KEY, refuses=refuses)
+    answers, notes = asked(declared(profile, world, monkeypatch), elicitation("open_ended"))
+    assert [note for note in notes if "was answered by" not in note] == [
+        "m: the server takes no system prompt; it is put before the first question."
+    ]
+    left = {answer.question.system: answer.completion.text for answer in answers}
+    assert left["Be brief."] == spread("Be brief.\n\nNow 1?").text
+    # One is refused, and put once more.
+    assert len(world.bodies) == 1 + 3 + 1
+
+
+def test_a_system_prompt_that_is_not_there_is_not_learnt_of():
+    found = LeftOut()
+    user = {"messages": [{"role": "user", "content": "Now?"}]}
+    assert not found.learn(frozenset({"system"}), user, "")
+    assert found.learn(frozenset({"system"}), {"messages": [{"role": "system"}]}, "")
+    assert found.fields == {"system": "user"}
 
 
 def test_a_limit_that_is_high_enough_is_not_learnt():

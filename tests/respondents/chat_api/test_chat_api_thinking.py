@@ -98,6 +98,18 @@ def test_effort_and_tokens_of_thinking_are_asked_for(loopback):
     assert world.bodies[-1]["reasoning_effort"] == "low"
 
 
+def test_what_a_server_asks_for_by_its_own_name_is_said(loopback):
+    """As Alibaba's does of Qwen3."""
+    said = {"error": {"message": "parameter.enable_thinking must be set to false"}}
+    world = loopback(refuses=lambda body: None if "enable_thinking" in body else (400, said))
+    with pytest.raises(UserError, match=r"set what the server asks for in respondents\.m\.api\.ex"):
+        asked(api(world), ElicitationConfig())
+    config = api(world)
+    config = replace(config, api=replace(config.api, extra_body={"enable_thinking": False}))
+    (answer,) = asked(config, ElicitationConfig())
+    assert answer.completion.text
+
+
 def test_a_declared_effort_is_never_left_out(loopback):
     said = {"error": {"message": "Unknown parameter: 'reasoning_effort'."}}
     world = loopback(refuses=lambda body: (400, said) if "reasoning_effort" in body else None)
