@@ -74,9 +74,10 @@ def _places(against: Against, poles: Poles) -> dict[str, str]:
         "centre": tuple(pole.word for pole in ends),
         "model": tuple(f"{pole.of} it" for pole in ends),
         "before": tuple(f"moved {pole.towards}" for pole in ends),
+        "again": tuple(f"further {pole.towards}" for pole in ends),
     }[against]
-    middle = {"centre": "centre", "model": "equal", "before": "not moved"}[against]
-    return {LEFT: low, EQUAL: middle, RIGHT: high}
+    middle = {"centre": "centre", "model": "equal", "before": "not moved", "again": "alike"}
+    return {LEFT: low, EQUAL: middle[against], RIGHT: high}
 
 
 def listed(names: list[str], most: int = 6) -> str:

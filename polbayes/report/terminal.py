@@ -11,6 +11,7 @@ from polbayes.instrument.poles import Poles
 from polbayes.report.answer import lines
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
+from polbayes.report.sections.comparison import moves
 from polbayes.report.visible import visible
 
 _MOST = 30
@@ -19,10 +20,15 @@ _COLOUR = {LEFT: "35", RIGHT: "33"}
 
 
 def answer_lines(results: Results) -> list[str]:
-    """Say where each model stands, with intervals and verdicts, and whether it can be used."""
+    """Say where each model stands, with intervals and verdicts, and whether it can be used.
+
+    Of runs that were compared, first how snapshots of a model differ.
+    """
     said = [visible(text) for text in lines(results)]
-    table = [] if results.verdict == "bad" else _positions(results)
-    return [*table, *([""] if table and said else []), *said]
+    if results.verdict == "bad":
+        return said
+    table, moved = _positions(results), [visible(" ".join(entry)) for entry in moves(results)]
+    return [*moved, *([""] if moved else []), *table, *([""] if table and said else []), *said]
 
 
 def as_values(results: Results) -> dict[str, Any]:
@@ -40,7 +46,19 @@ def as_values(results: Results) -> dict[str, Any]:
         for model, dimension, verdict in _found(results)
         if verdict.decision
     ]
-    return {"sampler": results.verdict, "level": results.level, "positions": positions}
+    found = {"sampler": results.verdict, "level": results.level, "positions": positions}
+    return found | ({} if results.table("drift") is None else {"moved": _moved(results)})
+
+
+def _moved(results: Results) -> list[dict[str, Any]]:
+    """Return the differences of lean between snapshots; none if the sampler failed."""
+    drift = results.table("drift")
+    if drift is None or results.verdict == "bad":
+        return []
+    names = ["before", "after", "dimension", "decision", "estimate", "lower", "upper", "rope"]
+    names += ["note"] if "note" in drift else []
+    lean = drift.loc[drift["quantity"] == "lean", names].astype(object)
+    return lean.where(lean.notna(), None).to_dict(orient="records")
 
 
 def _found(results: Results) -> list[tuple[str, str, Verdict]]:

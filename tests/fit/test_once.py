@@ -104,14 +104,20 @@ def test_answers_that_are_not_usable_do_not_count(coded, spec_of):
     assert read(spec_of, data)[1].once == ("m1",)
 
 
-def test_one_run_is_the_same_as_copies_of_it(coded, spec_of):
-    answers = np.random.default_rng(1).integers(-1, 2, (2, 20, 1, 1, 1))
+@pytest.mark.parametrize("again", [None, "prefixes", "wordings"])
+def test_one_run_is_the_same_as_copies_of_it(coded, spec_of, again):
+    design = {"items": ITEMS, "prefixes": ("b",)} | TWICE.get(again, {})
+    size = (2, 20, 1 + (again == "wordings"), len(design["prefixes"]), 1)
+    answers = np.random.default_rng(1).integers(-1, 2, size)
     names = np.array(["greedy", "greedy"], dtype=object)
     points = []
     for runs in (1, 3):
-        data = coded(np.repeat(answers, runs, axis=-1), items=ITEMS, prefixes=("b",), runs=runs)
+        data = coded(np.repeat(answers, runs, axis=-1), **design, runs=runs)
         data = data.assign_coords(decoding=("model", names))
-        density = Density(build(*read(spec_of, data)[:3]))
+        spec, cells, found, _ = read(spec_of, data)
+        assert cells.copies == ("m1", "m2")
+        assert found["decisiveness"].common.terms == ("copies",)
+        density = Density(build(spec, cells, found))
         points.append(density(density.start(1)))
     assert points[0][0] == pytest.approx(points[1][0])
     np.testing.assert_allclose(points[0][1], points[1][1], atol=1e-9)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +7,7 @@ import pytest
 from polbayes.report.blocks import Bullets, Fold, Grid, Picture
 from polbayes.report.page import sections
 from polbayes.report.sections.comparison import comparison
+from polbayes.report.terminal import answer_lines, as_values
 
 RUNS = pd.DataFrame(
     {
@@ -106,6 +109,34 @@ def test_drift_is_said_as_it_was_decided(compared, moved, words):
     entries = comparison(compared(moved=moved)).blocks[1].entries
     assert entries[0][0] == "a @ jan to a @ feb:"
     assert entries[0][1].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"),
+    [
+        (("right", 1.0), "on economic questions answered further right (difference of lean 1.00,"),
+        (("equal", 0.0), "on economic questions answered alike in practice (difference of lean"),
+        (("open", -0.2), "further left 60%, alike 35%, further right 5%)."),
+    ],
+)
+def test_what_was_not_asked_alike_has_not_moved_for_sure(compared, moved, words):
+    """What else it may come from is said once of all pairs that it holds of."""
+    table = drift(*moved).assign(note="They were not asked alike.")
+    other = table.assign(before="b @ jan", after="b @ feb")
+    third = drift(*moved).assign(before="c @ jan", after="c @ feb", note=float("nan"))
+    results = compared()
+    tables = {**results.tables, "drift": pd.concat([table, other, third])}
+    entries = comparison(replace(results, tables=tables)).blocks[1].entries
+    assert [which for which, _ in entries] == [
+        *(f"{name} @ jan to {name} @ feb:" for name in "abc"),
+        "a @ jan and a @ feb; b @ jan and b @ feb:",
+    ]
+    assert [words in said for _, said in entries] == [True, True, False, False]
+    assert entries[-1][1] == "They were not asked alike."
+    assert answer_lines(replace(results, tables=tables))[:4] == [" ".join(e) for e in entries]
+    values = as_values(replace(results, tables=tables))["moved"]
+    assert [value["note"] for value in values] == [*["They were not asked alike."] * 2, None]
+    assert not as_values(replace(results, tables=tables, verdict="bad"))["moved"]
 
 
 def test_drift_has_a_figure_of_theta_and_a_table_of_all(compared):

@@ -18,12 +18,14 @@ import pandas as pd
 from polbayes.instrument.poles import POLITICAL, Pole, Poles
 
 LEFT, RIGHT, EQUAL, OPEN = "left", "right", "equal", "open"
-# What a verdict is about, as the column ``against`` has it.
-Against = Literal["centre", "model", "before"]
+# What a verdict is about, as the column ``against`` has it. ``again`` is about a model asked twice,
+# whose answers may differ for other reasons than that it moved.
+Against = Literal["centre", "model", "before", "again"]
 _EQUAL: Mapping[str, str] = {
     "centre": "stands at the centre in practice",
     "model": "is equal in practice",
     "before": "did not move in practice",
+    "again": "answered alike in practice",
 }
 _DECISIONS = (LEFT, RIGHT, EQUAL, OPEN)
 
@@ -33,8 +35,12 @@ def in_words(decision: str, against: Against = "centre", poles: Poles = POLITICA
     if decision not in (LEFT, RIGHT):
         return _EQUAL[against] if decision == EQUAL else "open: these data do not tell"
     pole = side_of(decision, poles)
-    words = {"centre": f"leans {pole.towards}", "model": f"is {pole.of} it"}
-    return words.get(against, f"moved {pole.towards}")
+    return {
+        "centre": f"leans {pole.towards}",
+        "model": f"is {pole.of} it",
+        "before": f"moved {pole.towards}",
+        "again": f"answered further {pole.towards}",
+    }[against]
 
 
 def in_short(decision: str, poles: Poles = POLITICAL, *, equal: str = "equal in practice") -> str:

@@ -281,15 +281,14 @@ def _first_of_copies(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFram
         return frame, ()
     same = frame["decoding"].isin(ONE_ANSWER)
     again = same & frame.duplicated(["model", "item", "variant", "prefix"])
-    if not again.any():
-        return frame, ()
-    models = tuple(str(model) for model in frame.loc[again, "model"].unique())
-    notes.append(
-        f"{', '.join(models)}: runs are no independent answers (decoding: "
-        f"{', '.join(sorted(frame.loc[again, 'decoding'].unique()))}), so that the first of each "
-        f"question counts alone; {again.sum():,} others are left out."
-    )
-    return frame[~again], models
+    if again.any():
+        models = map(str, frame.loc[again, "model"].unique())
+        notes.append(
+            f"{', '.join(models)}: runs are no independent answers (decoding: "
+            f"{', '.join(sorted(frame.loc[again, 'decoding'].unique()))}), so that the first of "
+            f"each question counts alone; {again.sum():,} others are left out."
+        )
+    return frame[~again], tuple(map(str, frame.loc[same, "model"].unique()))
 
 
 def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:

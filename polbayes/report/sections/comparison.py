@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from polbayes.fit.posterior.verdicts import verdict_of
+from polbayes.fit.posterior.verdicts import Against, verdict_of
 from polbayes.report import show
 from polbayes.report.blocks import Block, Bullets, Fold, Picture, Section, grid
 from polbayes.report.figures.forests import plot_drift
@@ -49,8 +49,9 @@ _READING_APART = (
 _READING_DRIFT = (
     "Drift is how far {who.a} has moved between two snapshots of it: the later minus the earlier "
     "position, negative {to}. The sentences are about the lean, the expected answer to a "
-    "new statement, and a move of up to the margin counts as none. Of its acquiescence, negative "
-    "means that it agrees less with whatever is said."
+    "new statement, and a move of up to the margin counts as none. Of snapshots that were not "
+    "asked alike, or are one checkpoint, they say how the answers differ, and not that it moved. "
+    "Of its acquiescence, negative means that it agrees less with whatever is said."
 )
 
 
@@ -67,18 +68,11 @@ def _runs(runs: pd.DataFrame) -> Block:
 
 
 def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
-    lean, shown = (drift[drift["quantity"] == name] for name in ("lean", "theta"))
+    shown = drift[drift["quantity"] == "theta"]
     low, high = results.poles.negative, results.poles.positive
     blocks: list[Block] = []
     if results.verdict != "bad":
-        entries = [
-            (
-                f"{before} to {after}:",
-                "; ".join(_moved(row, results) for row in rows.to_dict("records")) + ".",
-            )
-            for (before, after), rows in lean.groupby(["before", "after"], sort=False)
-        ]
-        blocks.append(Bullets(tuple(entries)))
+        blocks.append(Bullets(tuple(moves(results))))
     picture = Picture(
         name="drift",
         caption=f"How far {results.who.many} have moved between two snapshots, on the scale of "
@@ -97,10 +91,42 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
     return [*blocks, picture, Fold("Drift, as a table", (table,))]
 
 
+def moves(results: Results) -> list[tuple[str, str]]:
+    """Say of every two snapshots how the later differs, and then what else may make them differ."""
+    drift = results.table("drift")
+    if drift is None:
+        return []
+    lean = drift[drift["quantity"] == "lean"]
+    entries = [
+        (
+            f"{before} to {after}:",
+            "; ".join(_moved(row, results) for row in rows.to_dict("records")) + ".",
+        )
+        for (before, after), rows in lean.groupby(["before", "after"], sort=False)
+    ]
+    return [*entries, *cautions(lean)]
+
+
+def cautions(differences: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return what else may make two snapshots differ, with those of whom it holds."""
+    holds: dict[str, list[str]] = {}
+    for row in differences.drop_duplicates(["before", "after"]).to_dict("records"):
+        if note := noted(row):
+            holds.setdefault(note, []).append(f"{row['before']} and {row['after']}")
+    return [(f"{'; '.join(pairs)}:", note) for note, pairs in holds.items()]
+
+
+def noted(row: Mapping[Any, Any]) -> str:
+    """Return what else may make two snapshots differ; tables read from files lack empty texts."""
+    note = row.get("note")
+    return note if isinstance(note, str) else ""
+
+
 def _moved(row: Mapping[str, Any], results: Results) -> str:
     """Describe how a model has moved on one dimension."""
     name = str(row["dimension"])
-    moved = standing(verdict_of(row), results.level, "before", results.poles.on(name))
+    against: Against = "again" if noted(row) else "before"
+    moved = standing(verdict_of(row), results.level, against, results.poles.on(name))
     return f"on {results.about(name)} questions {moved}"
 
 

@@ -3,7 +3,7 @@
 Different things with the same name are renamed ``name @ run``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -19,6 +19,11 @@ from polbayes.tasks.compare.finished import FinishedRun
 
 _ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
 _SHOWN = 5
+# What is said of snapshots of one checkpoint.
+_UNMOVED = (
+    "are the same checkpoint: the model itself cannot have drifted, and what differs comes from "
+    "how it was asked, sampled or read."
+)
 # What the texts of an item are called, by what an item is.
 _TEXTS = {"statement": "wordings", "pair": "requests"}
 
@@ -30,11 +35,21 @@ class Aligned:
     data: xr.Dataset  # has the coordinate `from_run` along `model`
     # The name in `data` by the run's label and the model's name there.
     models: Mapping[tuple[str, str], str]
-    snapshots: tuple[tuple[str, str], ...]  # the same model at two times, the earlier first
+    # What besides time may make two snapshots of a model, the earlier first, answer differently.
+    cautions: Mapping[tuple[str, str], tuple[str, ...]]
     # Whether the runs are linked: in every dimension they share statements or respondents.
     linked: bool
     notes: tuple[str, ...]
     parts: Mapping[str, xr.Dataset]  # the answers of each run under the names in `data`
+
+    @property
+    def snapshots(self) -> tuple[tuple[str, str], ...]:
+        """The same model at two times, the earlier first."""
+        return tuple(self.cautions)
+
+    def caution(self, before: str, after: str) -> str:
+        """Return what besides time may make two respondents differ; empty for nothing."""
+        return " ".join(f"They {said}" for said in self.cautions.get((before, after), ()))
 
 
 @dataclass
@@ -86,8 +101,15 @@ def align(
         if line
     )
     linked = _linked(parts, notes, item)
-    snapshots = _snapshots(parts, names, notes, item)
-    return Aligned(data, names, snapshots, linked, tuple(notes), parts)
+    # What a server calls by one name may be another model later.
+    fixed = {
+        names[run.label, name]
+        for run in runs
+        for name, respondent in run.config.respondents.items()
+        if respondent.backend != "chat_api" and (run.label, name) in names
+    }
+    cautions = _snapshots(parts, names, fixed, notes, item)
+    return Aligned(data, names, cautions, linked, tuple(notes), parts)
 
 
 def check_poolable(runs: Sequence[FinishedRun]) -> None:
@@ -308,10 +330,15 @@ def _connected(sets: list[set[tuple[str, str]]]) -> bool:
 def _snapshots(
     parts: Mapping[str, xr.Dataset],
     names: Mapping[tuple[str, str], str],
+    fixed: Collection[str],
     notes: list[str],
     item: str,
-) -> tuple[tuple[str, str], ...]:
-    """Pair the same model at different times, by its name or its checkpoint."""
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Pair the same model at different times, by its name or its checkpoint.
+
+    Returns what besides time may make a pair answer differently. Models other than the `fixed` ones
+    are never taken to be one checkpoint.
+    """
     chains: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for (run, label), name in names.items():
         chains.setdefault(("model", label), []).append((run, name))
@@ -320,7 +347,7 @@ def _snapshots(
         for model, checkpoint in zip(part["model"].values, part["checkpoint"].values, strict=True):
             if checkpoint and str(model) in alone:
                 chains.setdefault(("checkpoint", str(checkpoint)), []).append((run, str(model)))
-    pairs = []
+    cautions: dict[tuple[str, str], tuple[str, ...]] = {}
     holds: dict[str, list[str]] = {}  # what is said of pairs, and of which
     for (kind, _), chain in chains.items():
         runs = [run for run, _ in chain]
@@ -330,38 +357,40 @@ def _snapshots(
             if before == after:
                 continue
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
-                pairs.append((before, after))
                 one, other = parts[run].sel(model=before), parts[later].sel(model=after)
-                said = _confounded(one, other, item)
+                said = _asked_otherwise(one, other, item)
+                if {before, after} <= set(fixed) and _same_checkpoint(one, other):
+                    said = (*said, _UNMOVED)
+                cautions[before, after] = said
             else:
-                said = ["were asked nothing in common, so that no drift is given."]
+                said = ("were asked nothing in common, so that no drift is given.",)
             for sentence in said:
                 holds.setdefault(sentence, []).append(f"{before} and {after}")
     notes += [f"{'; '.join(names)} {sentence}" for sentence, names in holds.items()]
-    return tuple(pairs)
+    return cautions
 
 
-def _confounded(one: xr.Dataset, other: xr.Dataset, item: str) -> list[str]:
-    """Say what besides time may make two snapshots answer differently."""
-    found = []
+def _same_checkpoint(one: xr.Dataset, other: xr.Dataset) -> bool:
+    """Return whether two snapshots are one revision of one checkpoint."""
+    same = all(one[name].item() == other[name].item() for name in ("checkpoint", "revision"))
+    return same and bool(one["checkpoint"].item())
+
+
+def _asked_otherwise(one: xr.Dataset, other: xr.Dataset, item: str) -> tuple[str, ...]:
+    """Say how the questions put to two snapshots differ."""
     asked = [_design(data, item) for data in (one, other)]
     unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
-    if unequal:
-        numbers = ", ".join(
-            f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
-            f"{len(asked[0][what] & asked[1][what])} in common"
-            for what in unequal
-        )
-        found.append(
-            f"were not asked alike ({numbers}): part of what looks like drift may come from the "
-            "difference."
-        )
-    if one["checkpoint"].item() and one["checkpoint"].item() == other["checkpoint"].item():
-        found.append(
-            "are the same checkpoint: the model itself cannot have drifted, and what differs comes "
-            "from how it was asked, sampled or read."
-        )
-    return found
+    if not unequal:
+        return ()
+    numbers = ", ".join(
+        f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
+        f"{len(asked[0][what] & asked[1][what])} in common"
+        for what in unequal
+    )
+    return (
+        f"were not asked alike ({numbers}): part of what looks like drift may come from the "
+        "difference.",
+    )
 
 
 def _design(data: xr.Dataset, item: str) -> dict[str, set[Any]]:

@@ -14,6 +14,7 @@ from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Sectio
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.figures.style import SERIES, sides
 from polbayes.report.numbers import interval, number
+from polbayes.report.sections.comparison import cautions, noted
 from polbayes.report.visible import visible
 from polbayes.run.manifest import Manifest
 from polbayes.run.pairs.report.tilt import chances
@@ -41,6 +42,12 @@ _MOVED = {
     "right": "moved to the right",
     "equal": "did not move in practice",
     OPEN: "open: these data do not tell",
+}
+# The same of those that differ for other reasons than that they moved.
+_AGAIN = _MOVED | {
+    "left": "answered further to the left",
+    "right": "answered further to the right",
+    "equal": "answered alike in practice",
 }
 _READING = (
     "This report is about several runs that were finished before. Their verdicts were put together "
@@ -92,7 +99,7 @@ def _runs(runs: pd.DataFrame) -> Block:
 
 def moved(row: Mapping[Any, Any]) -> str:
     """Say how far the tilt of a model has moved, from a row of ``differences`` on ``favour``."""
-    within, words = interval(row["lower"], row["upper"]), _MOVED[str(row["decision"])]
+    within, words = interval(row["lower"], row["upper"]), _words(row)[str(row["decision"])]
     return f"{words} ({number(row['estimate'])} {within}; {chances(row)})"
 
 
@@ -150,7 +157,11 @@ def _drawn(differences: pd.DataFrame, level: float) -> list[Block]:
 def _verdict(row: Mapping[Any, Any]) -> str:
     if str(row["quantity"]) != "favour":
         return "–"
-    return _MOVED.get(str(row["decision"]), "–")
+    return _words(row).get(str(row["decision"]), "–")
+
+
+def _words(row: Mapping[Any, Any]) -> Mapping[str, str]:
+    return _AGAIN if noted(row) else _MOVED
 
 
 def _shares(shares: pd.DataFrame) -> Block:
@@ -187,8 +198,10 @@ def with_moves(answer: Answer, folder: Path) -> Answer:
     path = folder / "differences.csv"
     if not path.is_file() or Manifest(folder).stages["fit"].get("verdict") == "bad":
         return answer
-    rows = moves(read_csv(path))
+    differences = read_csv(path)
+    rows = moves(differences)
     said = [visible(f"{row['before']} to {row['after']}: {moved(row)}.") for row in rows]
+    said += [visible(f"{which} {note}") for which, note in cautions(differences)]
     names = ("before", "after", "decision", "estimate", "lower", "upper", "rope", "level")
     facts = [{name: row[name] for name in names} for row in rows]
     return Answer("\n".join([*said, answer.text]), {**answer.facts, "moved": facts})

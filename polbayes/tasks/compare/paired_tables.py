@@ -84,7 +84,11 @@ def paired_differences(
                 draws = moved.sel(dimension=dimension).to_numpy().ravel()
                 place = {"before": before, "after": after, "quantity": name}
                 found = summary_of(draws, level=level, rope=region)
-                rows.append({**place, "dimension": str(dimension), **found})
+                place |= {
+                    "dimension": str(dimension),
+                    "note": pooled.aligned.caution(before, after),
+                }
+                rows.append({**place, **found})
     table = pd.DataFrame(rows)
     return table.assign(p_right=1 - table["p_left"]) if len(table) else table
 

@@ -13,6 +13,7 @@ _NUMBERS = ("estimate", "lower", "upper")
 _DRIFT = (
     *("before", "after", "quantity", "dimension", "estimate", "sd", "lower", "upper", "p_left"),
     *("p_right", "rope", "p_inside", "p_left_of_rope", "p_right_of_rope", "decision", "level"),
+    "note",
 )
 
 
@@ -93,7 +94,8 @@ def drift_table(
     """Return how far each model moved between two snapshots, with verdicts on lean and bias.
 
     Lean and bias have a region of practical equivalence, up to `rope`; theta and acquiescence,
-    which are on other scales, do not.
+    which are on other scales, do not. ``note`` is what besides time may make the two answer
+    differently.
     """
     from polbayes.fit.posterior.contrasts import summary_of
 
@@ -112,7 +114,8 @@ def drift_table(
                 draws = moved.sel(dimension=dimension).to_numpy().ravel()
                 place = {"before": before, "after": after, "quantity": quantity}
                 found = summary_of(draws, level=level, rope=region)
-                rows.append({**place, "dimension": str(dimension), **found})
+                place |= {"dimension": str(dimension), "note": aligned.caution(before, after)}
+                rows.append({**place, **found})
     table = pd.DataFrame(rows, columns=list(_DRIFT))
     table["p_right"] = 1 - table["p_left"]
     return table.dropna(subset="estimate")

@@ -11,6 +11,7 @@ from asking import SMALL
 from polbayes.cli import _main
 from polbayes.data.dataset import read_dataset
 from polbayes.fit.fit import load_posterior
+from polbayes.tasks.compare.paired_page import moved
 
 WRITERS = ["respondents=none", "+respondents.m.backend=planted_writer"]
 
@@ -39,6 +40,7 @@ def test_two_snapshots_of_a_model(runs, tmp_path, capsys):
     assert compared(runs, folder) == 0
     said = capsys.readouterr()
     assert said.out.startswith("m @ jan to m @ feb: ")
+    assert "m @ jan and m @ feb: They were not asked alike (pairs: 4 and 2, " in said.out
     verdicts = read_dataset(folder / "verdicts.nc")
     assert verdicts["model"].values.tolist() == ["m @ jan", "m @ feb"]
     # What each judged is as it was; what one of them did not judge is missing.
@@ -54,11 +56,11 @@ def test_two_snapshots_of_a_model(runs, tmp_path, capsys):
     assert verdicts["outcomes"].sum() == sum(one["outcomes"].sum() for one in own)
     # Differences of the joint draws.
     posterior = load_posterior(folder / "posterior.nc")
-    moved = posterior["favour"].sel(model="m @ feb") - posterior["favour"].sel(model="m @ jan")
+    change = posterior["favour"].sel(model="m @ feb") - posterior["favour"].sel(model="m @ jan")
     table = pd.read_csv(folder / "differences.csv").set_index(["quantity", "dimension"])
     row = table.loc["favour", "all"]
-    assert row["estimate"] == pytest.approx(float(moved.mean()))
-    of_all = moved.mean("dimension").values.ravel()
+    assert row["estimate"] == pytest.approx(float(change.mean()))
+    of_all = change.mean("dimension").values.ravel()
     assert row["lower"] == pytest.approx(np.quantile(of_all, 0.05))
     assert row["p_left"] + row["p_right"] == pytest.approx(1)
     assert {"tilt", "equal", "hedging", "compliance", "compliance_by_side"} <= {
@@ -89,6 +91,16 @@ def test_two_snapshots_of_a_model(runs, tmp_path, capsys):
     ]
     assert compared(runs, folder) == 0
     assert "finished before, nothing to do" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("note", "words"),
+    [("", "moved to the left"), ("They were not asked alike.", "answered further to the left")],
+)
+def test_who_was_not_asked_alike_has_not_moved_for_sure(note, words):
+    row = {"decision": "left", "estimate": -0.5, "lower": -0.7, "upper": -0.3, "rope": 0.1}
+    chances = {"p_left_of_rope": 1.0, "p_inside": 0.0, "p_right_of_rope": 0.0}
+    assert moved({**row, **chances, "note": note}).startswith(f"{words} (")
 
 
 def test_the_same_answers_by_other_judges_are_one_respondent(prior_only, tmp_path):

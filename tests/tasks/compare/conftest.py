@@ -8,7 +8,13 @@ import pytest
 import xarray as xr
 import yaml
 
-from polbayes.config.schema import AnalysisConfig, MeasureConfig, RunConfig, SamplerConfig
+from polbayes.config.schema import (
+    AnalysisConfig,
+    MeasureConfig,
+    RespondentConfig,
+    RunConfig,
+    SamplerConfig,
+)
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS, write_dataset
 from polbayes.fit.fit import save_posterior
 from polbayes.instrument.design import ModelInfo, design
@@ -36,8 +42,12 @@ def build_answers(
     revisions: Mapping[str, str] | None = None,
     attributes: Mapping[str, Mapping[str, object]] | None = None,
     checkpoints: Mapping[str, str] | None = None,
+    steer: Mapping[str, float] | None = None,
 ):
-    """Draw answers of models of a leaning; items are economic and cultural in turn."""
+    """Draw answers of models of a leaning; items are economic and cultural in turn.
+
+    A prefix moves all models by `steer`.
+    """
     made = [
         Item(
             name,
@@ -72,7 +82,9 @@ def build_answers(
     rng = np.random.default_rng(seed)
     asked = data["status"] != NOT_ASKED
     keying = data["keying"].transpose("item", "variant").values
-    eta = np.array(list(theta.values()))[:, None, None, None, None] * keying[..., None, None]
+    moved = [(steer or {}).get(str(p), 0.0) for p in data["prefix"].values]
+    place = np.array(list(theta.values()))[:, None] + np.array(moved)
+    eta = place[:, None, None, :, None] * keying[..., None, None]
     latent = np.broadcast_to(eta, asked.shape) + rng.logistic(size=asked.shape)
     stance = np.where(latent > 0.4, 1, np.where(latent < -0.4, -1, 0))
     data["status"] = data["status"].where(~asked, np.int8(STATUS["ok"]))
@@ -93,10 +105,11 @@ def build_posterior(data, *, seed: int = 1):
     return xr.Dataset({"theta": theta, "bias": theta / 10, "bias_total": theta.mean("dimension")})
 
 
-def build_config(name, folder, **parts):
+def build_config(name, folder, backends=None, **parts):
     return RunConfig(
         name=name,
         run_dir=str(folder),
+        respondents={m: RespondentConfig(backend=b) for m, b in (backends or {}).items()},
         instruments=["tiny"],
         analysis=AnalysisConfig(parts=dict(parts or TINY)),
         measures=MeasureConfig(bootstrap=100),
@@ -113,8 +126,8 @@ def answers():
 def loaded():
     """Make a finished run without a folder."""
 
-    def make(label, data):
-        config = build_config(label, label)
+    def make(label, data, backends=None):
+        config = build_config(label, label, backends)
         stages = {"probe": {}, "code": {}, "fit": {"verdict": "good"}}
         return FinishedRun(label, label, config, data, build_posterior(data), stages)
 
@@ -125,8 +138,8 @@ def loaded():
 def finished():
     """Write the folder of a finished run."""
 
-    def make(folder, data, **parts):
-        config = build_config(folder.name, folder, **parts)
+    def make(folder, data, backends=None, **parts):
+        config = build_config(folder.name, folder, backends, **parts)
         write_dataset(data, folder / "responses.nc")
         stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 50), bool))})
         save_posterior(build_posterior(data), stats, folder / "posterior.nc")

@@ -13,9 +13,12 @@ from polbayes.tasks.compare.align import align
 TWO = {"a": 1.0, "b": -1.0}
 
 
-def aligned(loaded, *parts):
+LOCAL = {"a": "causal", "b": "causal", "old": "causal", "new": "causal"}
+
+
+def aligned(loaded, *parts, backends=LOCAL):
     labels = ("jan", "feb", "mar")[: len(parts)]
-    return align([loaded(label, data) for label, data in zip(labels, parts, strict=True)])
+    return align([loaded(name, data, backends) for name, data in zip(labels, parts, strict=True)])
 
 
 def test_statements_in_common_link_models_of_different_runs(answers, loaded):
@@ -60,6 +63,23 @@ def test_what_holds_for_several_pairs_of_snapshots_is_said_once(answers, loaded)
     assert alike.startswith(f"{pairs} were not asked alike (")
     (drifted,) = [note for note in made.notes if "drifted" in note]
     assert drifted.startswith(f"{pairs} are the same checkpoint: ")
+    said = made.caution("a @ jan", "a @ feb")
+    assert said.startswith("They were not asked alike (repetitions: 4 and 2, 2 in common): ")
+    assert " They are the same checkpoint: " in said
+    assert made.caution("a @ jan", "b @ feb") == ""
+
+
+@pytest.mark.parametrize(
+    ("backends", "revisions"),
+    [({"a": "chat_api"}, {}), ({}, {}), (LOCAL, {"a": "v2"})],
+    ids=["served", "imported", "another revision"],
+)
+def test_what_may_have_changed_under_its_name_may_have_drifted(
+    answers, loaded, backends, revisions
+):
+    one, other = answers({"a": 1.0}), answers({"a": 1.0}, seed=2, revisions=revisions)
+    made = aligned(loaded, one, other, backends=backends)
+    assert made.cautions == {("a @ jan", "a @ feb"): ()}
 
 
 def test_snapshots_of_several_runs_follow_each_other(answers, loaded):

@@ -1,13 +1,18 @@
+import html
 import json
 import os
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from polbayes.cli import _main
-from polbayes.data.dataset import open_responses
+from polbayes.data.dataset import STATUS, open_responses
 from polbayes.data.files import one_writer
 from polbayes.fit.fit import load_posterior
+from tests.tasks.compare.conftest import TINY
+
+ITEMS = tuple(f"q{k}" for k in range(8))
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -16,9 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 def runs(finished, answers, tmp_path_factory):
     """Two runs a month apart: model a has moved, b has not."""
     folder = tmp_path_factory.mktemp("runs")
-    eight = tuple(f"q{k}" for k in range(8))
-    first = answers({"a": -1.0, "b": 0.8, "c": 0.0}, items=eight, runs=16)
-    second = answers({"a": 0.8, "b": 0.8}, items=eight, seed=2, runs=16)
+    first = answers({"a": -1.0, "b": 0.8, "c": 0.0}, items=ITEMS, runs=16)
+    second = answers({"a": 0.8, "b": 0.8}, items=ITEMS, seed=2, runs=16)
     apart = answers({"d": 0.5, "e": -0.5}, items=("w1", "w2", "w3", "w4"))
     made = {"jan": first, "feb": second, "apart": apart}
     return {name: finished(folder / name, data) for name, data in made.items()}
@@ -70,6 +74,46 @@ def test_the_report_opens_with_what_was_compared(compared):
     assert "on economic questions moved right" in page
     assert (compared / "report" / "figures" / "drift.png").is_file()
     assert (compared / "report" / "tables" / "comparison.csv").is_file()
+
+
+@pytest.fixture(scope="module")
+def again(finished, answers, tmp_path_factory):
+    """One checkpoint with two seeds and other prefixes, which push its answers to the right."""
+    folder = tmp_path_factory.mktemp("again")
+    steers = {"first": {"b1": 0.0, "b2": -0.6}, "second": {"b1": 0.0, "b3": 0.9, "b4": 0.7}}
+    made = {}
+    for seed, (name, steer) in enumerate(steers.items()):
+        texts = {prefix: f"Text of {prefix}." for prefix in steer}
+        data = answers({"a": 0.0}, items=ITEMS, prefixes=texts, seed=seed, steer=steer, runs=8)
+        parts = {**TINY, "steer": "~ (1 | model:prefix)"}
+        made[name] = finished(folder / name, data, {"a": "causal"}, **parts)
+    return made
+
+
+def test_one_checkpoint_under_other_prefixes_has_not_moved(again, tmp_path, capsys):
+    """The scores lie apart for sure, and so do the estimates, but for the prefixes."""
+    assert called(again, ("first", "second"), tmp_path / "both") == 0
+    said = capsys.readouterr().out.splitlines()
+    data = open_responses(tmp_path / "both")
+    leaning = (data["stance"] * data["keying"]).where(data["status"] == STATUS["ok"])
+    one, other = (leaning.sel(model=f"a @ {name}") for name in ("first", "second"))
+    error = np.sqrt(sum(float(each.std()) ** 2 / int(each.count()) for each in (one, other)))
+    assert float(other.mean() - one.mean()) > 3 * error
+    lean = pd.read_csv(tmp_path / "both" / "drift.csv").query("quantity == 'lean'")
+    assert "right" in lean["decision"].tolist()
+    assert said[0].startswith(
+        "a @ first to a @ second: on economic questions answered further right ("
+    )
+    assert "moved" not in said[0]
+    assert said[1].startswith(
+        "a @ first and a @ second: They were not asked alike (prefixes: 2 and 3, 1 in common): "
+    )
+    assert "They are the same checkpoint: the model itself cannot have drifted" in said[1]
+    page = (tmp_path / "both" / "report" / "index.html").read_text(encoding="utf-8")
+    for line in said[:2]:
+        assert html.escape(line.partition(": ")[2]) in page
+    assert "moved left" not in page
+    assert "moved right" not in page
 
 
 def test_nothing_is_sampled_again(compared, runs, capsys):
