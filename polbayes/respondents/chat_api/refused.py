@@ -37,11 +37,11 @@ _NO_SYSTEM = re.compile(
 _AT_LEAST = re.compile(
     r"max_(?:output_|completion_)?tokens\W{0,3}"
     r"(?:integer below minimum value\. Expected a value|(?:must|should) be) "
-    r"(?:>=|≥|at least|greater than or equal to) ?(\d+)",
+    r"(?:>=|≥|at least|greater than or equal to) ?(\d{1,6})(?!\d)",
     re.IGNORECASE,
 )
 _TOO_MANY = re.compile(r"(?:maximum|at most|max allowed|less than|between|exceed|<=|≤|range)", re.I)
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w-])")
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,9}(?![\w-])")
 
 
 def refused_fields(words: str) -> frozenset[str]:

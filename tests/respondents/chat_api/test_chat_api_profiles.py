@@ -410,6 +410,13 @@ def test_a_system_prompt_that_is_not_there_is_not_learnt_of():
     assert found.fields == {"system": "user"}
 
 
+def test_numbers_that_nothing_can_be_are_not_read():
+    long = "9" * 5000
+    assert refused_fields(f"max_tokens must be at least {long}") == set()
+    lists = frozenset({"top_logprobs"})
+    assert LeftOut().learn(lists, {"top_logprobs": 20}, f"at most 5, or {long}")
+
+
 def test_a_limit_that_is_high_enough_is_not_learnt():
     words = "max_tokens must be at least 5"
     found = LeftOut()
