@@ -111,17 +111,20 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
     ]
 
 
-def _few(own: pd.DataFrame, who: Noun) -> list[str]:
-    """Warn about coefficients based on few respondents."""
-    models = own["model"].dropna().nunique()
+def few(rest_on: str, models: int, who: Noun, instead: str) -> list[str]:
+    """Warn about numbers that rest on few respondents, and say what to do; nothing if not few."""
     if models >= FEW_MODELS:
         return []
     return [
-        f"The coefficients are shares of the differences between {plural(models, str(who))}. "
-        f"With so few they depend on which {who.many} these are: {who.many} that are far apart "
-        f"make any questionnaire look precise. Plan a study of other {who.many} by the standard "
-        "errors."
+        f"{rest_on} {plural(models, str(who))}. With so few they depend on which {who.many} these "
+        f"are: {who.many} that are far apart make any questionnaire look precise. {instead}"
     ]
+
+
+def _few(own: pd.DataFrame, who: Noun) -> list[str]:
+    rest_on = "The coefficients are shares of the differences between"
+    instead = f"Plan a study of other {who.many} by the standard errors."
+    return few(rest_on, own["model"].dropna().nunique(), who, instead)
 
 
 def _worth(rows: pd.DataFrame, results: Results) -> str:

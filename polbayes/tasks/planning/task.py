@@ -27,7 +27,7 @@ from polbayes.tasks.planning.power import prefix_power
 from polbayes.tasks.planning.prices import prices_of
 from polbayes.tasks.planning.search import FEWEST, Reach, reach, searched, settled
 from polbayes.tasks.planning.simulation import Outcome, Simulator, steering, unsimulated
-from polbayes.tasks.planning.words import lines_of
+from polbayes.tasks.planning.words import cautions, lines_of
 
 _FOLDER = "plan"
 
@@ -51,7 +51,8 @@ def plan(call: Call) -> Answer:
     power = _power(basis, wanted, level)
     found = designs(basis.table, wanted, available=available, prices=prices, power=power)
     found, notes = _simulated(found, basis, wanted, len(prices), level)
-    found = found.assign(based_on=basis.kind)
+    caution = " ".join(cautions(basis))
+    found = found.assign(based_on=basis.kind, note=caution)
     folder, best = basis.folder / _FOLDER, chosen(found)
     lines = [*lines_of(found, basis, wanted, level), *notes]
     write_text(folder / "plan.csv", found.to_csv(index=False))
@@ -63,7 +64,7 @@ def plan(call: Call) -> Answer:
         own_best = chosen(found, there=True)
         lines.append(_write(Path(wanted.write).expanduser(), basis, about, labels, own_best))
     facts = {"wanted": asdict(wanted), "design": None if best is None else _facts(best)}
-    return Answer("\n".join(lines), {**facts, "based_on": basis.kind})
+    return Answer("\n".join(lines), {**facts, "based_on": basis.kind, "note": caution})
 
 
 def _check(wanted: PlanConfig) -> None:

@@ -8,6 +8,8 @@ import pandas as pd
 from polbayes.config.schema import PlanConfig
 from polbayes.data.prose import noun
 from polbayes.report.numbers import count
+from polbayes.report.prose import MODEL
+from polbayes.report.sections.precision import few
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import MEASURES, chosen, nearest
 
@@ -22,6 +24,19 @@ def lines_of(found: pd.DataFrame, basis: Basis, wanted: PlanConfig, level: float
         yield from _assumed(basis)
     yield f"Wanted: {_wanted(wanted, level, basis)}."
     yield from _designs(found, wanted)
+    yield from cautions(basis)
+
+
+def cautions(basis: Basis) -> list[str]:
+    """Warn about a plan from a pilot of few models."""
+    if basis.kind == ASSUMPTIONS:
+        return []
+    instead = (
+        "Models near the centre, or near each other, may take more questions: make a pilot with "
+        "models like those of the study."
+    )
+    models = int(basis.data.sizes["model"])
+    return few("These numbers are those of a pilot of", models, MODEL, instead)
 
 
 def _assumed(basis: Basis) -> Iterator[str]:

@@ -8,16 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.stats import norm
 
 import polbayes as pb
 from polbayes.cli import _main
 from polbayes.config.compose import compose
 from polbayes.config.schema import PlanConfig
+from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
+from polbayes.tasks.planning.basis import ASSUMPTIONS, basis_of
 from polbayes.tasks.planning.designs import Price, chosen, designs, nearest
 from polbayes.tasks.planning.experiment import balanced_items
 from polbayes.tasks.planning.task import _items
+from polbayes.tasks.planning.words import cautions
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -149,6 +153,25 @@ def test_a_plan_of_a_pilot(pilot, capsys):
     asked = found.set_index(both.index.names)["questions"].sort_index()
     assert asked.tolist() == (3 * both["sum"].sort_index()).tolist()
     assert (pilot / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plan_from_few_models_is_no_plan_for_others(pilot, capsys):
+    few = "With so few they depend on which models these are: models that are far apart make any"
+    planned = pb.run(None, "task=plan", "plan.width=0.9", "plan.simulate=false", run_dir=pilot)
+    capsys.readouterr()
+    assert run(pilot, "plan.width=0.9") == 0
+    said = capsys.readouterr().out
+    assert f"These numbers are those of a pilot of 3 models. {few}" in said
+    (note,) = pd.read_csv(pilot / "plan" / "plan.csv")["note"].unique()
+    assert note in said
+    assert planned.said.facts["note"] == note
+    with open_responses(pilot) as data:
+        five = xr.concat([data.assign_coords(model=data["model"] + end) for end in "ab"], "model")
+    basis = basis_of(compose(["task=plan", f"run_dir={pilot}"])[0], [])
+    assert len(cautions(basis)) == 1
+    assert cautions(replace(basis, data=five.isel(model=slice(4))))
+    assert not cautions(replace(basis, data=five.isel(model=slice(5))))
+    assert not cautions(replace(basis, kind=ASSUMPTIONS))
 
 
 def test_the_written_experiment_is_the_pilot_with_other_numbers(pilot, tmp_path, capsys):
