@@ -1,15 +1,24 @@
 """The names, files and headings that the documentation mentions are there."""
 
 import re
+import shlex
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from polbayes.cli import _mode, _split
+from polbayes.config.compose import compose
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FOLDERS = ("benchmarks", "conf", "data", "docs", "models", "polbayes", "tests", "tools")
 GROUPS = {"polbayes.coder_kinds"}  # of entry points, which are named like modules
+
+# Its commands are those of the package that it makes (test_extending.py).
+OTHERS = "extending.md"
+
+OWN = "# @package _global_\nname: my_table\ninstruments: [wvs]\n"
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -64,3 +73,29 @@ def test_files_are_there(page):
     for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./*-]*|[\w/]+\.py)`", page.read_text()):
         pattern = path.replace("NAME", "*").rstrip("/")
         assert [*ROOT.glob(pattern), *ROOT.glob(f"polbayes/{pattern}")], path
+
+
+def commands(text: str) -> list[list[str]]:
+    """Return the arguments of the command lines in the examples for a shell."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    found = [re.match(r"(?:\S*python -m )?polbayes (.*)", line) for line in lines]
+    return [shlex.split(line[1], comments=True) for line in found if line]
+
+
+def test_commands_of_a_text():
+    block = "# all\npolbayes a=1 \\\n  'b=[c]' # why\nx/python -m polbayes -q\nls\n"
+    text = f"```bash\n{block}```\n`polbayes c=1`\n```yaml\npolbayes d=1\n```"
+    assert commands(text) == [["a=1", "b=[c]"], ["-q"]]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != OTHERS], ids=lambda page: page.name)
+def test_commands_are_made_of_what_there_is(page, tmp_path, monkeypatch):
+    """Experiments, tasks, keys and values; not files, which are the reader's."""
+    monkeypatch.chdir(tmp_path)
+    for arguments in commands(page.read_text(encoding="utf-8")):
+        overrides, own, _ = _split(_mode([one for one in arguments if one != "..."])[1])
+        if own:
+            (tmp_path / own / "experiment").mkdir(parents=True, exist_ok=True)
+            (tmp_path / own / "experiment" / "my_table.yaml").write_text(OWN)
+        compose(overrides, own)
