@@ -196,7 +196,10 @@ def test_dimensions_with_different_poles_have_their_own_where_one_is_meant(
     # Headings have the labels of the dimensions, not their ids.
     assert re.findall(r".*\bCultural\b.*", whole) == []
     lines = answer_lines(results)
-    assert lines[0].startswith("Lean, from −1 (negative) to 1 (positive), with 90% intervals")
+    # What moved between the two snapshots comes first, in the poles of its dimension.
+    assert lines[0].startswith("alpha @ jan to alpha @ feb: on economic questions moved towards")
+    start = lines.index("")
+    assert lines[start + 1].startswith("Lean, from −1 (negative) to 1 (positive), with 90% inter")
     assert any(line.startswith("alpha") and "equality" in line for line in lines)
 
 
