@@ -65,11 +65,24 @@ def read_csv(path: Path, types: Mapping[str, type] | None = None) -> Any:
     """Read a table that polbayes wrote, as a data frame; `types` are those of some columns.
 
     "NA" and "null" may be names of models: only an empty field is missing.
+
+    Raises
+    ------
+    UserError
+        If it is empty, or no table.
     """
     import pandas as pd
 
-    # The type of a column is from the whole of it, and not from pieces that differ.
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types, low_memory=False)
+    try:
+        # The type of a column is from the whole of it, and not from pieces that differ.
+        return pd.read_csv(
+            path, keep_default_na=False, na_values=[""], dtype=types, low_memory=False
+        )
+    except _UNREADABLE as error:
+        raise UserError(
+            f"{path}: is no longer a table that can be read ({reason(error)[:200]}); delete it "
+            "and repeat the command that made it."
+        ) from error
 
 
 def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:

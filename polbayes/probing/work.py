@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polbayes.config.schema import RespondentConfig
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError
 from polbayes.probing.answer_cache import AnswerCache, open_cache
 from polbayes.probing.dispatch import Asking, Before, ask_all, before, header, note
@@ -57,8 +58,12 @@ class Put:
 def note_damage(journal: Journal, known: Before) -> None:
     """Record that a journal has damaged lines, if it has any."""
     if journal.damaged:
-        lines = f"{journal.damaged} damaged lines of {journal.path.name} were skipped"
-        note(journal, f"{lines}; what they answered is asked again.", known.notes)
+        lines = plural(journal.damaged, "damaged line")
+        were, they = form(journal.damaged, "was", "were"), form(journal.damaged, "it", "they")
+        text = (
+            f"{lines} of {journal.path.name} {were} skipped; what {they} answered is asked again."
+        )
+        note(journal, text, known.notes)
 
 
 def from_cache(

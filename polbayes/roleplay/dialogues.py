@@ -15,8 +15,9 @@ from polbayes.data.progress import progress_bar
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import render
 from polbayes.instrument.scenarios import STAGES, UNITS
-from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, moves, note
+from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, before, moves, note
 from polbayes.probing.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
+from polbayes.probing.work import note_damage
 from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
 from polbayes.respondents.questions import question_digest
 from polbayes.roleplay.parts import without_reasoning
@@ -57,9 +58,7 @@ def play(
 
 
 def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str) -> None:
-    if journal.damaged:
-        text = f"{journal.damaged} damaged lines of {journal.path.name} were skipped, asked again."
-        note(journal, text)
+    note_damage(journal, before(journal))
     said = turns_of(journal.path)
     if all(not _left(plan, name, unit, said) for unit in UNITS):
         return

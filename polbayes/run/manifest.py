@@ -28,8 +28,8 @@ from polbayes.config.schema import (
 )
 from polbayes.data.dataset import check_whole
 from polbayes.data.files import write_text
-from polbayes.data.provenance import digest, versions
-from polbayes.errors import UserError
+from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.errors import UserError, reason
 
 # Keys of the analysis that affect how the posterior is reported, not the posterior itself.
 CONCLUDING = ("level", "rope", "dif", "precision")
@@ -52,7 +52,8 @@ class Manifest:
                 self.stages = _stages(content)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise UserError(
-                    f"{self.path}: cannot be read ({error}); move it away to start over."
+                    f"{self.path}: cannot be read ({reason(error)}); move it away and repeat the "
+                    "run's command, which asks nothing again."
                 ) from error
 
     def is_done(self, stage: str, key: str) -> bool:
@@ -61,24 +62,39 @@ class Manifest:
         Raises
         ------
         UserError
-            If one of its netCDF files has been damaged since.
+            If one of its netCDF files or tables has been damaged since.
         """
         record = self.stages.get(stage)
         if record is None or record["key"] != key:
             return False
-        outputs = [self.folder / output for output in record["outputs"]]
-        if not all(path.exists() for path in outputs):
+        if self.lost(stage, key):
             return False
-        for path in outputs:
+        for path in (self.folder / output for output in record["outputs"]):
             if path.suffix == ".nc":
                 check_whole(path)
+        for output, written in record.get("tables", {}).items():
+            if file_digest(self.folder / output) != written:
+                raise UserError(
+                    f"{self.folder / output}: is no longer the table that was written; delete it, "
+                    "and the same command makes it again."
+                )
         return True
+
+    def lost(self, stage: str, key: str) -> list[Path]:
+        """Return what a stage that was finished from these inputs wrote and is no longer there."""
+        record = self.stages.get(stage)
+        if record is None or record["key"] != key:
+            return []
+        outputs = [self.folder / output for output in record["outputs"]]
+        return [path for path in outputs if not path.exists()]
 
     def finish(self, stage: str, key: str, outputs: Sequence[str], **about: Any) -> None:
         """Record that a stage was finished."""
+        tables = [output for output in outputs if output.endswith(".csv")]
         self.stages[stage] = {
             "key": key,
             "outputs": list(outputs),
+            "tables": {output: file_digest(self.folder / output) for output in tables},
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **about,
         }
@@ -91,7 +107,7 @@ def _stages(content: Any) -> dict[str, dict[str, Any]]:
     """Return the records of the stages, checked for the required keys."""
     records: dict[str, dict[str, Any]] = content["stages"]
     for record in dict(records).values():
-        record["key"], list(record["outputs"])
+        record["key"], list(record["outputs"]), dict(record.get("tables", {}))
     return records
 
 
@@ -117,7 +133,9 @@ def _config_at(path: Path) -> dict[str, Any]:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         with_defaults(config)
     except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); move it away to start over.") from error
+        raise UserError(
+            f"{path}: cannot be read ({reason(error)}); move it away and repeat the run's command."
+        ) from error
     return dict(config)
 
 

@@ -179,6 +179,8 @@ def _check_stages(
     todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str], pipeline: Pipeline[Any]
 ) -> None:
     """Refuse stages whose input is missing or was made from another config."""
+    from polbayes.report.prose import listed
+
     missing: list[str] = []
     for stage in reversed(STAGES):
         if stage in todo or stage in missing:
@@ -186,12 +188,15 @@ def _check_stages(
             missing += [s for s in needed if not manifest.is_done(s, keys[s])]
     if missing:
         stages = [s for s in STAGES if s in todo or s in missing]
-        was = "were" if len(missing) > 1 else "was"
         needing = next(s for s in todo if set(pipeline.stages[s].needs) & {*missing})
-        raise UserError(
-            f"stages: {' and '.join(s for s in STAGES if s in missing)} {was} not done with this "
-            f"config in {manifest.folder}, and {needing} needs it; use stages=[{','.join(stages)}]."
-        )
+        lost = [path for s in missing for path in manifest.lost(s, keys[s])]
+        if lost:
+            what = f"{lost[0]} is no longer there"
+        else:
+            was = "were" if len(missing) > 1 else "was"
+            names = listed([s for s in STAGES if s in missing])
+            what = f"{names} {was} not done with this config in {manifest.folder}"
+        raise UserError(f"stages: {what}, and {needing} needs it; use stages=[{','.join(stages)}].")
 
 
 def _inputs(config: RunConfig) -> dict[str, str]:

@@ -235,3 +235,10 @@ def test_a_column_of_a_long_table_has_one_type(tmp_path):
     found = read_csv(tmp_path / "a.csv")
     assert found["decision"].isna().sum() == 300_000
     assert found["decision"].iloc[-3:].tolist() == ["left", "null", "NA"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'a,b\n1,2\n3,4,5\n"6'])
+def test_a_damaged_table_of_ours_is_named(tmp_path, content):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.csv: is no longer a table .* delete it"):
+        read_csv(tmp_path / "a.csv")

@@ -271,8 +271,8 @@ def test_a_damaged_line_is_reported_and_asked_again(world, tmp_path, caplog):
     world.asked.clear()
     data = run(tmp_path)
     assert len(world.asked) == 1
-    assert "1 damaged lines of m.jsonl" in caplog.text
-    assert "1 damaged lines of m.jsonl" in data.attrs["notes"]
+    assert "1 damaged line of m.jsonl was skipped; what it answered is asked" in caplog.text
+    assert "1 damaged line of m.jsonl" in data.attrs["notes"]
     xr.testing.assert_equal(data, first)
 
 

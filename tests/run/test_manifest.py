@@ -59,6 +59,33 @@ def test_a_file_that_was_cut_short_after_it_was_finished_is_not_done(tmp_path):
     assert not manifest.is_done("probe", "key")
 
 
+def test_a_table_that_was_changed_after_it_was_written_is_not_done(tmp_path):
+    manifest, path = Manifest(tmp_path), tmp_path / "bias.csv"
+    path.write_text("model,estimate\nleft,-0.5\nright,0.5\n", encoding="utf-8")
+    manifest.finish("measure", "key", ["bias.csv"])
+    assert Manifest(tmp_path).is_done("measure", "key")
+    whole = path.read_bytes()
+    for damaged in (whole[:-10], b""):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"bias\.csv: .* delete it"):
+            Manifest(tmp_path).is_done("measure", "key")
+        assert not manifest.is_done("measure", "other key")
+    path.unlink()
+    assert not manifest.is_done("measure", "key")
+    assert manifest.lost("measure", "key") == [path]
+    assert manifest.lost("measure", "other key") == manifest.lost("fit", "key") == []
+
+
+def test_tables_of_a_run_made_before_their_hashes_were_kept_are_taken(tmp_path):
+    (tmp_path / "bias.csv").write_text("model\n", encoding="utf-8")
+    manifest = Manifest(tmp_path)
+    manifest.finish("measure", "key", ["bias.csv"])
+    content = json.loads(manifest.path.read_text(encoding="utf-8"))
+    del content["stages"]["measure"]["tables"]
+    manifest.path.write_text(json.dumps(content), encoding="utf-8")
+    assert Manifest(tmp_path).is_done("measure", "key")
+
+
 def test_the_same_config_is_taken(made):
     check_config(made, changed(), STAGES)
 

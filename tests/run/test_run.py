@@ -317,9 +317,31 @@ def test_a_report_of_a_fit_that_is_out_of_date_is_refused(folder, called):
 def test_a_stage_whose_input_is_not_there_is_refused(tmp_path, called):
     code, said = called(tmp_path / "new", "stages=[fit,report]")
     assert code == 2
-    assert said.startswith("error: stages: probe and code and measure were not done with this")
+    assert said.startswith("error: stages: probe, code and measure were not done with this")
     assert said.endswith("; use stages=[probe,code,measure,fit,report].\n")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_table_that_is_lost_is_named(folder, called):
+    (folder / "measures" / "bias.csv").unlink()
+    (folder / "report" / "index.html").unlink()
+    status, said = called(folder, "stages=[report]")
+    assert status == 2
+    assert f"stages: {folder}/measures/bias.csv is no longer there, and report needs it" in said
+    assert said.endswith("use stages=[measure,report].\n")
+
+
+def test_a_table_that_was_cut_short_is_in_no_report(folder, called):
+    path = folder / "measures" / "bias.csv"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    status, said = called(folder)
+    assert status == 2
+    assert said.startswith(f"error: {path}: is no longer the table that was written; delete it")
+    path.unlink()
+    status, said = called(folder)
+    assert status == 0, said
+    assert path.read_bytes() == whole
 
 
 def test_the_stage_that_needs_another_is_named(tmp_path, called):
@@ -345,7 +367,7 @@ def test_a_damaged_manifest_is_named(folder, called, content):
     code, said = called(folder)
     assert code == 2
     assert said.startswith(f"error: {folder / 'manifest.json'}: cannot be read")
-    assert "move it away to start over" in said
+    assert "move it away and repeat the run's command, which asks nothing again" in said
     assert said.count("\n") == 1
     assert state(folder) == before
 
