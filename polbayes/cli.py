@@ -1,5 +1,7 @@
 """The command line: `python -m polbayes +experiment=NAME [key=value ...]`."""
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -61,9 +63,18 @@ _MODES: dict[str, Mode] = {
 # Where explanations begin in the help.
 _COLUMN = 28
 
+# For an output in an encoding without these signs, such as a pipe on Windows.
+_PLAIN = str.maketrans(
+    {"−": "-", "–": "-", "·": "*", "…": "...", "“": "'", "”": "'", "’": "'", "≤": "<=", "≥": ">="}
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    codecs.register_error(__name__, _in_plain_signs)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=__name__)
     sys.exit(_main(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -96,6 +107,13 @@ def _main(arguments: list[str]) -> int:
         if told is None:
             raise
         return _tell(told, given)
+
+
+def _in_plain_signs(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write what an encoding lacks as signs that every encoding has, or as its code."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
 def _about(arguments: list[str]) -> str:

@@ -94,6 +94,19 @@ def test_the_reader_of_the_help_may_be_gone():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "P(stance <= k)"), ("utf-8", "≤")])
+def test_an_output_without_our_signs_gets_plain_ones(tmp_path, encoding, shown):
+    arguments = ["+experiment=wvs_prefixes", "task=explain", f"run_dir={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "polbayes", *arguments],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout.decode(encoding)
+
+
 def test_version(capsys):
     from polbayes import __version__
 
