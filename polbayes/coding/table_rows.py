@@ -245,7 +245,15 @@ def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFra
             "columns of the table."
         )
     frame = frame.astype(object)
-    return frame.where(frame.notna(), None)
+    frame = frame.where(frame.notna(), None)
+    return frame.assign(**{key: _trimmed(frame[key]) for key in CELL_DIMS if key in frame})
+
+
+def _trimmed(labels: pd.Series) -> pd.Series:
+    """Remove the blanks around labels: nobody could tell "gpt" from "gpt "."""
+    if all(label == label.strip() for label in labels.unique() if label):
+        return labels
+    return labels.map(lambda label: label and label.strip())
 
 
 def _check_labels(rows: TableRows) -> None:

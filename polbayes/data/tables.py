@@ -31,8 +31,9 @@ _UNREADABLE = (
 def read_table(path: Path) -> "pd.DataFrame":
     """Read a table whose cells are all text or missing.
 
-    The columns are objects: str, or None for missing values. In CSV only an empty field is missing;
-    "NA", "None" and "null" are answers. Whole numbers are written without a decimal point.
+    The columns are objects: str, or None for missing values. In CSV, where semicolons or tabs may
+    separate the fields, only an empty one is missing; "NA", "None" and "null" are answers. Whole
+    numbers are written without a decimal point.
     """
     import pandas as pd
 
@@ -47,6 +48,10 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: the file is empty.")
     try:
         frame = _read(path)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: cannot be read as a table ({reason(error)}); save it as UTF-8."
+        ) from error
     except _UNREADABLE as error:
         raise UserError(f"{path}: cannot be read as a table ({reason(error)[:200]}).") from error
     if not len(frame.columns) or not len(frame):
@@ -114,7 +119,7 @@ def _read(path: Path) -> "pd.DataFrame":
 
     suffix = path.suffix.lower()
     if suffix in _SEPARATORS:
-        return _read_fields(path, _SEPARATORS[suffix])
+        return _read_fields(path, _separator(path, _SEPARATORS[suffix]))
     if suffix in _PARQUET:
         try:
             return pd.read_parquet(path)
@@ -123,6 +128,13 @@ def _read(path: Path) -> "pd.DataFrame":
             frame = pq.read_table(path).replace_schema_metadata(None).to_pandas()
             return frame.drop(columns=[c for c in frame if _INDEX.fullmatch(str(c))])
     return _read_lines(path)
+
+
+def _separator(path: Path, usual: str) -> str:
+    """Return what separates the names of columns: in many countries spreadsheets write ``;``."""
+    with path.open(encoding="utf-8-sig") as file:
+        header = file.readline()
+    return next((sign for sign in (usual, ",", ";", "\t") if sign in header), usual)
 
 
 def _read_fields(path: Path, separator: str) -> "pd.DataFrame":

@@ -264,3 +264,15 @@ def test_a_shown_column_needs_a_name_of_its_own(tmp_path):
     rows = [{**ROWS[0], "statement": "x"}]
     with pytest.raises(UserError, match=r"imported\.show: 'statement' means something else"):
         load(tmp_path, rows, show=["statement"], ignore=["how", "day"])
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".jsonl"])
+def test_blanks_around_labels_make_no_new_ones(tmp_path, kind):
+    rows = [{**ROWS[0], "who": "one "}, {**ROWS[1], "how": " v1"}, {**ROWS[2], "question": "q-1\t"}]
+    rows = [{**row, "day": 1} for row in rows]
+    data = load(tmp_path, rows, kind, columns=BY_PREFIX, ignore=["day"], **SCALE)
+    assert data["model"].values.tolist() == ["one", "two"]
+    assert data["prefix"].values.tolist() == ["v1", "v2"]
+    assert taken(data) == {("one", "q-1"), ("one", "q-2"), ("two", "q-1")}
+    with pytest.raises(UserError, match=r"rows 1 and 2 are both the answer of model 'one'"):
+        load(tmp_path, [ROWS[0], rows[0]], kind, columns=BY_PREFIX, ignore=["day"], **SCALE)

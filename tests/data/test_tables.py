@@ -242,3 +242,21 @@ def test_a_damaged_table_of_ours_is_named(tmp_path, content):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(UserError, match=r"a\.csv: is no longer a table .* delete it"):
         read_csv(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_separates_the_fields_is_read_from_the_header(tmp_path, name, separator):
+    table = pd.DataFrame({"model": ["a;b", "c,d", "e\tf"], "answer": ["Agree", "1,5", ""]})
+    table.to_csv(tmp_path / name, index=False, sep=separator, encoding="utf-8-sig")
+    found = read_table(tmp_path / name)
+    assert found.to_dict("list") == {
+        "model": ["a;b", "c,d", "e\tf"],
+        "answer": ["Agree", "1,5", None],
+    }
+
+
+def test_a_table_in_another_encoding_is_told_how_to_be_saved(tmp_path):
+    (tmp_path / "a.csv").write_bytes("model,answer\nm\xfcde,Agree\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"a\.csv: cannot be read .*; save it as UTF-8\.$"):
+        read_table(tmp_path / "a.csv")
