@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from polbayes.coding.table_items import OF_TABLE
+from polbayes.data.prose import form
 from polbayes.fit.posterior.verdicts import (
     EQUAL,
     LEFT,
@@ -305,20 +306,27 @@ def _hardly_answered(results: Results) -> Iterator[str]:
     if table is None:
         return
     usable = by_outcome(table)
-    for column, limit, said in (
-        ("share_usable", _MOSTLY_USABLE, "Many answers could not be used of {}."),
-        (
-            "mass",
-            MOSTLY,
-            "Less than half of the probability was on the options, and the rest is in no number: "
-            "{}.",
-        ),
-    ):
-        if column in usable:
-            low = usable[usable[column] < limit]
-            names = [f"{m} ({share(s)})" for m, s in zip(low["model"], low[column], strict=True)]
-            if names:
-                yield said.format(listed(names))
+    if "share_usable" in usable:
+        none = usable.loc[usable["share_usable"] == 0, "model"].tolist()
+        if none:
+            lean = form(len(none), "it leans", "they lean")
+            yield (
+                f"No answer of {listed(none)} could be used, so that nothing is said of where "
+                f"{lean}."
+            )
+        low = usable[usable["share_usable"].between(0, _MOSTLY_USABLE, inclusive="neither")]
+        if len(low):
+            shares = zip(low["share_usable"], low["model"], strict=True)
+            of = listed([f"{share(one)} of {model}'s" for one, model in shares])
+            yield f"Many answers could not be used: only {of} could."
+    if "mass" in usable:
+        low = usable[usable["mass"] < MOSTLY]
+        if len(low):
+            names = [f"{m} ({share(s)})" for m, s in zip(low["model"], low["mass"], strict=True)]
+            yield (
+                "Less than half of the probability was on the options, and the rest is in no "
+                f"number: {listed(names)}."
+            )
 
 
 def _of_answers(results: Results) -> Iterator[str]:

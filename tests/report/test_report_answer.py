@@ -262,6 +262,31 @@ def test_that_all_answers_could_be_used_is_said_without_a_number(make_results: A
     assert "At least 95.0% of each model's answers could be used." in said
 
 
+def test_whose_answers_could_not_be_used_is_said_with_the_share_that_could(
+    make_results: Any,
+) -> None:
+    made = make_results()
+    table = made.tables["validity"]
+
+    def said(*shares: float) -> str:
+        given = table.assign(share_usable=list(shares))
+        results = replace(made, tables={**made.tables, "validity": given})
+        return str(_entries(results)["Can it be used? "])
+
+    assert "No answer of gamma could be used, so that nothing is said of where it leans." in said(
+        1.0, 1.0, 0.0
+    )
+    of_two = said(0.0, 1.0, 0.0)
+    assert "No answer of alpha and gamma could be used, so" in of_two
+    assert "said of where they lean." in of_two
+    assert "Many answers" not in of_two
+    some = said(0.25, 0.6, 1.0)
+    assert (
+        "Many answers could not be used: only 25.0% of alpha's and 60.0% of beta's could." in some
+    )
+    assert "No answer" not in some
+
+
 @pytest.fixture
 def drawn(make_results: Any, filled: dict[int, bool]) -> Any:
     """The names in the figure of 120 models from left to right, some of them a reference."""
