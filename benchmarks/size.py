@@ -3,9 +3,10 @@
 Run with ``python benchmarks/size.py [--paraphrases 25]``. The defaults are 18 models, 62 items,
 500 paraphrases and ten prefixes: 5.6 million cells whose probabilities are read. Every step is a
 process of its own that runs the command line or reads what it left; its memory is the most that it
-held at any time, imports included. The respondents draw their probabilities from an ideology model
-with known effects, which no file can compress; all else is what any run does. ``--keep FOLDER``
-works there and goes on where an earlier call stopped.
+and the processes that it starts, as for drawing figures, held at any time, imports included. The
+respondents draw their probabilities from an ideology model with known effects, which no file can
+compress; all else is what any run does. ``--keep FOLDER`` works there and goes on where an earlier
+call stopped.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -28,6 +30,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import psutil
 import yaml
 
 from polbayes.cli import _main
@@ -40,6 +43,7 @@ from polbayes.respondents import BACKENDS, Backend
 from polbayes.respondents.base import Question
 
 MB = 1e6
+_PIPE = subprocess.PIPE
 _PASSED = ("models", "items", "paraphrases", "prefixes")
 _PASSED += ("sampler", "chains", "draws", "tune")
 
@@ -70,8 +74,9 @@ def main() -> None:
         found["seconds"] = time.perf_counter() - begun
         # In kilobytes, on macOS in bytes.
         scale = 1 if sys.platform == "darwin" else 1024
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        found["peak"], found["cpu"] = used.ru_maxrss * scale, used.ru_utime + used.ru_stime
+        used, drawing = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        found["peak"] = used.ru_maxrss * scale
+        found["cpu"] = sum(one.ru_utime + one.ru_stime for one in (used, drawing))
         print(json.dumps(found))
         return
     if chosen.keep:
@@ -97,10 +102,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         for name in _PASSED:
             command += [f"--{name.replace('_', '-')}", str(getattr(chosen, name))]
         command += ["--direct"] * chosen.direct
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(done.stderr)
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = _measured(command)
         size = ""
         if step in ("ask", "code"):
             size = f"responses.nc {responses.stat().st_size / cells:.1f}"
@@ -112,6 +114,33 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
         times = f"{found['seconds']:8.1f} {found['cpu']:8.1f}"
         print(f"{title:36} {times} {found['peak'] / MB:8.0f}  {about}", flush=True)
         (folder / step).touch()
+
+
+def _measured(command: Sequence[str]) -> dict[str, Any]:
+    """Run a step, and return what it prints; its peak counts the processes that it starts.
+
+    These share libraries with it, whose memory is counted for each.
+    """
+    with subprocess.Popen(command, stdout=_PIPE, stderr=_PIPE, text=True) as step:
+        whole, done = [0], threading.Event()
+        watch = threading.Thread(target=_watch, args=(psutil.Process(step.pid), whole, done))
+        watch.start()
+        said, errors = step.communicate()
+        done.set()
+        watch.join()
+    if step.returncode:
+        sys.exit(errors)
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    found["peak"] = max(found["peak"], *whole)
+    return found
+
+
+def _watch(step: psutil.Process, whole: list[int], done: threading.Event) -> None:
+    """Record the memory of a process and those that it starts, ten times a second."""
+    while not done.wait(0.1):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family = [step, *step.children(recursive=True)]
+            whole.append(sum(one.memory_info().rss for one in family))
 
 
 def write_questions(chosen: argparse.Namespace, folder: Path) -> None:
