@@ -72,13 +72,19 @@ class Manifest:
         for path in (self.folder / output for output in record["outputs"]):
             if path.suffix == ".nc":
                 check_whole(path)
-        for output, written in record.get("tables", {}).items():
-            if file_digest(self.folder / output) != written:
-                raise UserError(
-                    f"{self.folder / output}: is no longer the table that was written; delete it, "
-                    "and the same command makes it again."
-                )
+        self.check_tables(stage)
         return True
+
+    def check_tables(self, *stages: str) -> None:
+        """Refuse tables of some stages that were changed or lost since they were written."""
+        for stage in stages:
+            for output, written in self.stages.get(stage, {}).get("tables", {}).items():
+                path = self.folder / output
+                if not path.is_file() or file_digest(path) != written:
+                    raise UserError(
+                        f"{path}: is no longer the table that was written; delete it, and the "
+                        "run's command makes it again."
+                    )
 
     def lost(self, stage: str, key: str) -> list[Path]:
         """Return what a stage that was finished from these inputs wrote and is no longer there."""
@@ -94,9 +100,9 @@ class Manifest:
         self.stages[stage] = {
             "key": key,
             "outputs": list(outputs),
-            "tables": {output: file_digest(self.folder / output) for output in tables},
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **about,
+            "tables": {output: file_digest(self.folder / output) for output in tables},
         }
         content = {"stages": self.stages, "versions": versions()}
         text = json.dumps(content, indent=2)

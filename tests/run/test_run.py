@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import polbayes as pb
 from polbayes.cli import _main
 from polbayes.data.dataset import CELL_DIMS, open_responses
 from polbayes.data.files import one_writer
@@ -21,6 +22,7 @@ from polbayes.errors import UserError
 from polbayes.probing.journal import DESIGN, cell_of, journal_path, read
 from polbayes.probing.probe import rendered_prompt
 from polbayes.run.run import load_run
+from polbayes.tasks.sensitivity.task import sensitivity
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ["left", "right", "yes_sayer"]
@@ -338,6 +340,9 @@ def test_a_table_that_was_cut_short_is_in_no_report(folder, called):
     status, said = called(folder)
     assert status == 2
     assert said.startswith(f"error: {path}: is no longer the table that was written; delete it")
+    for reads in (lambda: pb.open(folder).results, lambda: sensitivity(str(folder))):
+        with pytest.raises(UserError, match=r"bias\.csv: is no longer the table"):
+            reads()
     path.unlink()
     status, said = called(folder)
     assert status == 0, said
