@@ -349,6 +349,26 @@ def test_a_table_that_was_cut_short_is_in_no_report(folder, called):
     assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize("name", ["measures/mine.csv", "report/index.html", "responses.nc"])
+def test_what_a_run_would_replace_in_another_folder_is_kept(tmp_path, called, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine", encoding="utf-8")
+    before = state(tmp_path)
+    status, said = called(tmp_path)
+    assert status == 2
+    assert f"its {name.split('/')[0]} would be replaced; name another folder." in said
+    assert state(tmp_path) == before
+
+
+def test_answers_are_not_replaced_by_those_of_another_experiment(folder, called):
+    before = state(folder)
+    status, said = called(folder, "seed=4", "stages=[probe]")
+    assert status == 2
+    assert "holds a run with seed=3, not 4; choose another run_dir" in said
+    assert state(folder) == before
+
+
 def test_the_stage_that_needs_another_is_named(tmp_path, called):
     status, said = called(tmp_path, "stages=[probe,code,measure,report]")
     assert status == 2
