@@ -32,7 +32,10 @@ def answer_lines(results: Results) -> list[str]:
 
 
 def as_values(results: Results) -> dict[str, Any]:
-    """Return the same as values: the verdict on the sampler, and a position by model."""
+    """Return the same as values: the verdict on the sampler, and a position by model.
+
+    There are none if the sampler failed.
+    """
     positions = [
         {
             "model": model,
@@ -44,7 +47,7 @@ def as_values(results: Results) -> dict[str, Any]:
             "probability": verdict.probability,
         }
         for model, dimension, verdict in _found(results)
-        if verdict.decision
+        if verdict.decision and results.verdict != "bad"
     ]
     found = {"sampler": results.verdict, "level": results.level, "positions": positions}
     return found | ({} if results.table("drift") is None else {"moved": _moved(results)})

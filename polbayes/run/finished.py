@@ -34,6 +34,7 @@ def results_of(folder: Path, responses: xr.Dataset) -> Results:
     config = read_config(path)
     if config.elicitation.kind == PAIRED:
         raise UserError(f"{folder}: holds no finished run with questionnaires.")
+    manifest.check_tables("measure", "fit")
     results = assemble(
         folder,
         responses,

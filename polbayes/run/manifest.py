@@ -72,13 +72,19 @@ class Manifest:
         for path in (self.folder / output for output in record["outputs"]):
             if path.suffix == ".nc":
                 check_whole(path)
-        for output, written in record.get("tables", {}).items():
-            if file_digest(self.folder / output) != written:
-                raise UserError(
-                    f"{self.folder / output}: is no longer the table that was written; delete it, "
-                    "and the same command makes it again."
-                )
+        self.check_tables(stage)
         return True
+
+    def check_tables(self, *stages: str) -> None:
+        """Refuse tables of some stages that were changed or lost since they were written."""
+        for stage in stages:
+            for output, written in self.stages.get(stage, {}).get("tables", {}).items():
+                path = self.folder / output
+                if not path.is_file() or file_digest(path) != written:
+                    raise UserError(
+                        f"{path}: is no longer the table that was written; delete it, and the "
+                        "run's command makes it again."
+                    )
 
     def lost(self, stage: str, key: str) -> list[Path]:
         """Return what a stage that was finished from these inputs wrote and is no longer there."""
@@ -94,9 +100,9 @@ class Manifest:
         self.stages[stage] = {
             "key": key,
             "outputs": list(outputs),
-            "tables": {output: file_digest(self.folder / output) for output in tables},
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **about,
+            "tables": {output: file_digest(self.folder / output) for output in tables},
         }
         content = {"stages": self.stages, "versions": versions()}
         text = json.dumps(content, indent=2)
@@ -145,8 +151,8 @@ def check_config(
     """Refuse a config other than the folder's, and say what it adds.
 
     A key may change if its stage is the first of those asked for, or comes later:
-    ``stages=[fit,report]`` allows replacing an earlier fit, but not the answers. A key that the
-    earlier config lacks had its default. With `adding`, the new config may ask for more
+    ``stages=[fit,report]`` allows replacing an earlier fit. Answers are never replaced. A key that
+    the earlier config lacks had its default. With `adding`, the new config may ask for more
     (`polbayes.config.extensions`).
     """
     path = folder / ".hydra" / "config.yaml"
@@ -157,9 +163,11 @@ def check_config(
     )
     same = without_additions(old, new) if adding else new
     free = set() if set(stages) == set(STAGES) else set(STAGES[min(map(STAGES.index, stages)) :])
-    for key, before, now in differences(old, same):
-        stage = STAGE_OF_KEY.get(key.split(".")[0])
-        if stage is None or stage in free:
+    changed = [(STAGE_OF_KEY.get(d[0].split(".")[0]), *d) for d in differences(old, same)]
+    # First what matters most: another name is only the sign of another experiment.
+    of_stages = (one for stage in STAGES for one in changed if one[0] == stage)
+    for stage, key, before, now in of_stages:
+        if stage in free - {"probe"}:
             continue
         alone = ",".join(STAGES[STAGES.index(stage) :])
         way_out = f"choose another run_dir or go back to {key}={_shown(before)}"

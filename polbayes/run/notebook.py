@@ -115,6 +115,10 @@ def compare(runs: "Sequence[str | Path | Run]", *overrides: str, **settings: Any
     Run
         The comparison.
     """
+    if isinstance(runs, str | Path | Run):
+        raise UserError(
+            "runs: give the runs as a list, e.g. compare(['outputs/first', 'outputs/second'])."
+        )
     folders = [os.fspath(one.folder if isinstance(one, Run) else one) for one in runs]
     made = run(None, "task=compare", *overrides, **{**settings, "runs": folders})
     assert isinstance(made, Run)  # a comparison always has a folder

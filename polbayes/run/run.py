@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # Number of cells coded at a time: some hundred megabytes.
 _PORTION = 1_000_000
+# Written by stages, whatever was there before.
+_REPLACED = ("responses.nc", "posterior.nc", "draws.nc", "measures", "estimates", "report")
 
 
 def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
@@ -50,6 +52,7 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"run_dir: {folder} is a file; name a folder.")
     manifest, added = Manifest(folder), []
+    _check_no_other_content(folder)
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before the first answer there is nothing that another config could spoil.
         added = check_config(folder, text, config.stages, adding="probe" in config.stages)
@@ -77,6 +80,18 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
         for one in added:
             say(f"{folder}: is added to: {one}")
         _do(job, pipeline, _left(config, job.manifest, keys), command)
+
+
+def _check_no_other_content(folder: Path) -> None:
+    """Refuse a folder that is no run's, and holds what a run would replace."""
+    if (folder / ".hydra" / "config.yaml").exists():
+        return
+    there = [name for name in _REPLACED if (folder / name).exists()]
+    if there:
+        raise UserError(
+            f"run_dir: {folder} is not the folder of a run, and its {there[0]} would be replaced; "
+            "name another folder."
+        )
 
 
 def _left(config: RunConfig, manifest: Manifest, keys: Mapping[str, str]) -> list[str]:

@@ -347,8 +347,14 @@ def test_absent_tables_leave_sections_out_and_it_is_said(make_results: Any, tmp_
 
 def test_one_model_one_item_one_prefix(make_results: Any, tmp_path: Path) -> None:
     path = write_report(make_results(["only"], items=1, prefixes=1), tmp_path / "report")
-    assert "only" in Page(path).text
-    assert not (path.parent / "figures" / "pairwise.png").exists()
+    text = Page(path).text
+    assert "only" in text
+    assert "How far from the centre" in text
+    assert "Distances from the centre" in text
+    for of_several in ("Who is left of whom", "each rank", "two models count as the same"):
+        assert of_several not in text
+    for name in ("pairwise", "ranks"):
+        assert not (path.parent / "figures" / f"{name}.png").exists()
 
 
 def test_imported_answers_have_no_prompts(make_results: Any, tmp_path: Path) -> None:

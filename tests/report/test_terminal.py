@@ -38,6 +38,12 @@ def test_values_are_json(make_results):
     )
 
 
+def test_values_of_failed_draws_are_none(make_results):
+    found = as_values(make_results(verdict="bad"))
+    assert found["sampler"] == "bad"
+    assert found["positions"] == []
+
+
 def test_names_cannot_act_in_a_terminal(make_results):
     results = make_results()
     table = results.tables["contrasts"]

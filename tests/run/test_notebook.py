@@ -181,3 +181,9 @@ def test_what_is_not_there_is_said(run, tmp_path):
         run.table("tetha")
     with pytest.raises(UserError, match="wvs_prefixes"):
         pb.run("wvs_prefixs")
+
+
+def test_runs_to_compare_are_a_list(tmp_path):
+    for one in (str(tmp_path), tmp_path):
+        with pytest.raises(UserError, match=r"^runs: give the runs as a list"):
+            pb.compare(one, "outputs/second")

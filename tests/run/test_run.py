@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import polbayes as pb
 from polbayes.cli import _main
 from polbayes.data.dataset import CELL_DIMS, open_responses
 from polbayes.data.files import one_writer
@@ -21,6 +22,7 @@ from polbayes.errors import UserError
 from polbayes.probing.journal import DESIGN, cell_of, journal_path, read
 from polbayes.probing.probe import rendered_prompt
 from polbayes.run.run import load_run
+from polbayes.tasks.sensitivity.task import sensitivity
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ["left", "right", "yes_sayer"]
@@ -338,10 +340,33 @@ def test_a_table_that_was_cut_short_is_in_no_report(folder, called):
     status, said = called(folder)
     assert status == 2
     assert said.startswith(f"error: {path}: is no longer the table that was written; delete it")
+    for reads in (lambda: pb.open(folder).results, lambda: sensitivity(str(folder))):
+        with pytest.raises(UserError, match=r"bias\.csv: is no longer the table"):
+            reads()
     path.unlink()
     status, said = called(folder)
     assert status == 0, said
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["measures/mine.csv", "report/index.html", "responses.nc"])
+def test_what_a_run_would_replace_in_another_folder_is_kept(tmp_path, called, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine", encoding="utf-8")
+    before = state(tmp_path)
+    status, said = called(tmp_path)
+    assert status == 2
+    assert f"its {name.split('/')[0]} would be replaced; name another folder." in said
+    assert state(tmp_path) == before
+
+
+def test_answers_are_not_replaced_by_those_of_another_experiment(folder, called):
+    before = state(folder)
+    status, said = called(folder, "seed=4", "stages=[probe]")
+    assert status == 2
+    assert "holds a run with seed=3, not 4; choose another run_dir" in said
+    assert state(folder) == before
 
 
 def test_the_stage_that_needs_another_is_named(tmp_path, called):

@@ -30,7 +30,7 @@ def contrast_blocks(results: Results) -> list[Block]:
         f"where its whole {results.level:.0%} interval lies on one side of that margin or inside "
         "it (Kruschke 2018), and otherwise open."
     )
-    blocks: list[Block] = [Paragraph(about)]
+    blocks: list[Block] = [Paragraph(about)] if len(pairs) else []
     if results.verdict != "bad" and len(pairs):
         blocks.append(Paragraph(_counted(pairs, results.who)))
     if len(pairs):

@@ -23,7 +23,7 @@ _IN_WORDS = 12
 
 
 def ranking(results: Results) -> Section | None:
-    """Show the models in order, and the certainty of the order."""
+    """Show the models in order, and the certainty of the order; of one, how far it is out."""
     poles, who = results.poles, results.who
     low, high = poles.negative, poles.positive
     theta, ranks, pairwise = (results.table(n) for n in ("theta", "ranks", "pairwise"))
@@ -34,12 +34,16 @@ def ranking(results: Results) -> Section | None:
     if theta is not None:
         blocks.append(_forest(theta, results))
     blocks += _neighbours(results)
-    if ranks is not None:
+    alone = theta is not None and theta["model"].nunique() == 1
+    if ranks is not None and not alone:
         blocks.append(Fold("How sure each rank is", tuple(_ranks(ranks, order, results))))
     if pairwise is not None:
         blocks.append(Fold("How sure each pair is", tuple(_pairs(pairwise, order, results))))
     blocks += contrast_blocks(results)
     blocks += order_agreement(results)
+    if alone:
+        lines = f"The lines are {results.level:.0%} intervals."
+        return Section("ranking", "How far from the centre", (lines,), tuple(blocks))
     reading = (
         f"The first figure sorts the {who.many} from {low.word} (top) to {high.word} (bottom), on "
         f"each dimension by itself; the lines are {results.level:.0%} intervals. Where intervals "

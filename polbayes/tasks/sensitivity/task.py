@@ -25,6 +25,7 @@ def sensitivity(run_dir: str) -> str:
         raise UserError(
             f"run_dir: {folder} holds no run with a posterior; name the folder of a finished run."
         )
+    manifest.check_tables("measure", "fit")
     path = folder / ".hydra" / "config.yaml"
     config, text = read_config(path), path.read_text(encoding="utf-8")
     config.run_dir = str(folder)
