@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 NOT_TO_BE_USED = "not to be used: failed diagnostics"
 PROCESSES = "POLBAYES_PROCESSES"
 _PIXELS_PER_INCH = 160
-# The page embeds a PNG of a figure with more bytes, such as a heat map of thousands of cells.
+# The page embeds pixels of a figure with more bytes, such as a heat map of thousands of cells.
 _LARGEST_SVG = 150_000
 _WIDEST_PIXELS, _MOST_PIXELS = 2000, 8_000_000
+_TALLEST_PIXELS = 16_383  # that WebP can hold
 # A process takes about a second to start, in which a few figures are drawn here.
 _FEWEST = 6
 _MOST_PROCESSES = 4
@@ -174,7 +175,7 @@ def _pixels(figure: "Figure") -> bytes:
 
 
 def _smaller(png: bytes) -> bytes:
-    """Return a PNG with a palette, a quarter of the size, and no larger than a page needs it.
+    """Return a picture as lossless WebP of few colours, an eighth of the size, for the page.
 
     The octree keeps colours that few pixels have; palettes by median cut have turned the darkest
     purple and the darkest orange of a heat map into one brown.
@@ -183,7 +184,8 @@ def _smaller(png: bytes) -> bytes:
 
     image = Image.open(io.BytesIO(png)).convert("RGB")
     width, height = image.size
-    scale = min(_WIDEST_PIXELS / width, math.sqrt(_MOST_PIXELS / (width * height)))
+    scale = min(_WIDEST_PIXELS / width, _TALLEST_PIXELS / height)
+    scale = min(scale, math.sqrt(_MOST_PIXELS / (width * height)))
     if scale < 1:
         image = image.resize((int(width * scale), int(height * scale)), Image.Resampling.LANCZOS)
     few = image.quantize(method=Image.Quantize.FASTOCTREE)
@@ -192,7 +194,7 @@ def _smaller(png: bytes) -> bytes:
     colours[3 * paper : 3 * paper + 3] = [255, 255, 255]  # not nearly white
     few.putpalette(colours)
     out = io.BytesIO()
-    few.save(out, "PNG")
+    few.convert("RGB").save(out, "WEBP", lossless=True, quality=100)
     return out.getvalue()
 
 

@@ -183,5 +183,5 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
 
 
 def _data_uri(image: bytes) -> str:
-    kind = "png" if image.startswith(b"\x89PNG") else "svg+xml"
+    kind = "webp" if image.startswith(b"RIFF") else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"

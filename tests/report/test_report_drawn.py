@@ -200,4 +200,10 @@ def test_a_smaller_picture_has_the_colours_of_the_whole() -> None:
     )
     assert abs(before - after).max() < 24
     assert after[0, 0].tolist() == [255, 255, 255]
-    assert len(_smaller(png)) < len(png) / 2
+    assert len(_smaller(png)) < len(png) / 4
+
+
+def test_a_picture_is_no_taller_than_its_format_allows() -> None:
+    tall = io.BytesIO()
+    Image.new("RGB", (40, 40_000), "white").save(tall, "PNG")
+    assert Image.open(io.BytesIO(_smaller(tall.getvalue()))).height == 16_383

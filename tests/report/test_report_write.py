@@ -1,5 +1,6 @@
 """The report as files."""
 
+import io
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -161,7 +162,7 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     assert set(kinds) == {None, "application/json"}
     assert not any("src" in a for a in page.having("script"))
     assert not page.having("link")
-    pictures = "data:image/svg+xml;base64,", "data:image/png;base64,"
+    pictures = "data:image/svg+xml;base64,", "data:image/webp;base64,"
     assert all(str(a["src"]).startswith(pictures) for a in page.having("img"))
     assert "http" not in "".join(str(a.get("href")) for a in page.having("a"))
     (policy,) = (a["content"] for a in page.having("meta") if "http-equiv" in a)
@@ -446,23 +447,23 @@ def test_the_same_results_give_the_same_bytes(make_results: Any, tmp_path: Path)
     assert contents[0] == contents[1]
 
 
-def test_a_large_figure_is_embedded_as_png(
+def test_a_large_figure_is_embedded_as_pixels(
     make_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("polbayes.report.drawn._LARGEST_SVG", 1)
     results = make_results(["a", "b"], items=2, prefixes=1, tables={})
     path = write_report(results, tmp_path / "report")
     (image,) = Page(path).having("img")
-    assert str(image["src"]).startswith("data:image/png;base64,iVBORw0KGgo")
+    assert str(image["src"]).startswith("data:image/webp;base64,UklGR")
     assert (path.parent / "figures" / "issues.svg").is_file()
 
 
 def test_a_tall_figure_stays_as_wide_as_others() -> None:
     table = pd.DataFrame({"model": [f"m{k}" for k in range(200)], "dimension": "economic"})
     figure = plot_leaning_forest(table.assign(estimate=0.1, lower=0.0, upper=0.2))
-    png = drawn(figure).page
-    assert png.startswith(b"\x89PNG")  # the SVG would be too large
-    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    picture = Image.open(io.BytesIO(drawn(figure).page))
+    assert picture.format == "WEBP"  # the SVG would be too large
+    width, height = picture.size
     assert height > 4 * width
     assert width > 700  # pixels of the screen, on which it is 704 wide at most
 
