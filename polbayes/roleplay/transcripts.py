@@ -15,7 +15,8 @@ import xarray as xr
 from polbayes.data.dataset import read_dataset
 from polbayes.errors import UserError
 from polbayes.instrument.scenarios import UNITS
-from polbayes.probing.journal import Record, journal_path, read
+from polbayes.probing.journal import Record, journal_path
+from polbayes.probing.remarks import as_attributes, remarks_in
 from polbayes.roleplay.dialogues import EARLIER, cell, is_too_long, turns_of
 from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS, part
@@ -51,10 +52,10 @@ def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
     found = {name: np.full(shape, "", dtype=object) for name in _MEANINGS if name != "prompt"}
     codes = {name: np.zeros(shape, dtype=np.int8) for name in ("status", "parts", "truncated")}
     put = np.full(shape[1:], "", dtype=object)
-    notes: list[str] = []
+    remarks: dict[str, list[Record]] = {}
     for m, name in enumerate(names):
         path = journal_path(journal_dir, name)
-        notes += [record["note"] for record in read(path) if "note" in record]
+        remarks[name] = remarks_in([path])
         said = turns_of(path)
         for at, dialogue, unit in _places(plan):
             put[at] = dialogue.text(unit)
@@ -76,8 +77,7 @@ def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
             **_about(plan),
         },
     )
-    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
-    return data
+    return data.assign_attrs(as_attributes(remarks))
 
 
 def _places(plan: RoleplayPlan) -> list[tuple[tuple[int, int, int, int], Dialogue, str]]:
