@@ -23,7 +23,7 @@ _TEXTS = {
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
 UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
-_THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
+THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 
@@ -102,7 +102,7 @@ def _of_model(
     mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
     thought = np.full(status.shape, np.nan, dtype=np.float32)
     for at, found in _placed(data, read(path)):
-        record = _without_thoughts(found) if name in about.unopened else found
+        record = without_thoughts(found) if name in about.unopened else found
         status[at] = _status(record)
         truncated[at] = record.get("truncated", False)
         declined[at] = record["status"] == "refused"
@@ -121,15 +121,15 @@ def _of_model(
     if "mass_unseen" in about.found:
         data["mass_unseen"] = (CELL_DIMS, unseen, UNSEEN)
     if "reasoning_tokens" in about.found:
-        data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
+        data["reasoning_tokens"] = (CELL_DIMS, thought, THOUGHT)
     if lexicon is None:
         data["truncated"] = (CELL_DIMS, truncated, {"long_name": _TRUNCATED})
         return data
     return with_masses(data, mass, lexicon)
 
 
-def _without_thoughts(record: Record) -> Record:
-    """Mark an answer that was cut off while thinking as truncated."""
+def without_thoughts(record: Record) -> Record:
+    """Return an answer of a model whose prompts open the thinking: nothing if cut off in there."""
     if not record.get("truncated") or "reasoning" in record:
         return record
     return {**record, "status": "empty", "text": "", "reasoning": record["text"]}

@@ -68,6 +68,28 @@ def test_roles_on_a_server(loopback, monkeypatch, tmp_path):
     assert len(world.bodies) == asked
 
 
+def test_the_thinking_of_a_role_is_kept_apart(loopback, monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, KEY)
+
+    def thinking(prompt, body):
+        if len(body["messages"]) == 7:  # the third stage
+            return Said("", thoughts="Hm, and", thought_tokens=9, finish="length")
+        if len(body["messages"]) == 9:
+            # The server does not mark where thinking begins, and it does not end here.
+            return Said("Hm, then", finish="length")
+        return Said(f"Hm.</think>Turn {len(body['messages'])}.", thought_tokens=3)
+
+    world = loopback(key=KEY, answer=thinking)
+    assert _main([*arguments(world, tmp_path / "run"), "stages=[probe]"]) == 0
+    data = open_transcripts(tmp_path / "run").squeeze().isel(twin=0)
+    assert data["answer"].values.tolist() == [*(f"Turn {n}." for n in (1, 1, 3, 5)), "", ""]
+    assert data["reasoning"].values.tolist() == [*["Hm."] * 4, "Hm, and", "Hm, then"]
+    assert data["reasoning_tokens"].values[:5].tolist() == [3, 3, 3, 3, 9]
+    codes = [STATUS[name] for name in (*["ok"] * 4, "invalid", "invalid")]
+    assert data["status"].values.tolist() == codes
+    assert data["truncated"].values.tolist() == [0] * 4 + [1] * 2
+
+
 def without_temperature(body):
     """Refuse as models that think do."""
     said = "Unsupported parameter: 'temperature' is not supported with this model."
