@@ -1,12 +1,15 @@
 import re
+import sys
 import tomllib
 from configparser import ConfigParser
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 
@@ -55,6 +58,24 @@ def test_locked_versions_are_those_that_are_required_and_tested(version):
     both = locked.keys() & tested.keys()
     assert len(both) > 15
     assert {name: locked[name] for name in both} == {name: tested[name] for name in both}
+
+
+def test_a_lock_has_whatever_its_packages_need():
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    lock = f"locks/python-{version}.txt"
+    if not (ROOT / lock).is_file():
+        pytest.skip(f"there is no lock for Python {version}")
+    locked = pinned(lock, version)
+    needed = [
+        one
+        for found in distributions()
+        if locked.get(canonicalize_name(found.metadata["Name"])) == Version(found.version).public
+        for one in map(Requirement, found.requires or [])
+        if one.marker is None or one.marker.evaluate({"extra": ""})
+    ]
+    assert len(needed) > 100
+    for one in needed:
+        assert one.specifier.contains(locked[canonicalize_name(one.name)]), one
 
 
 def test_the_metadata_names_the_versions_that_are_tested():

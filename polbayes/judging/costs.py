@@ -24,6 +24,7 @@ from polbayes.probing.costs import (
     usage_table,
 )
 from polbayes.probing.journal import CODING
+from polbayes.probing.remarks import remarks_in
 from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.respondents.chat_api.settings import api_of
 
@@ -32,13 +33,30 @@ _USAGE_CODING = "usage_coding.csv"
 _SAMPLE = 2000
 
 
+def _asked(
+    folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
+) -> dict[str, JudgeCoder]:
+    declared = judges(coders, models).items()
+    return {name: open_judge(name, one, models, folder / CODING) for name, one in declared}
+
+
+def judges_notes(
+    folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
+) -> list[str]:
+    """Return what is to be said of coders that are judges, such as what their servers refused."""
+    return [
+        str(remark["note"]).replace(judge.asked.journal_name, name)
+        for name, judge in _asked(folder, coders, models).items()
+        for remark in remarks_in([judge.journal] if judge.journal else [])
+        if "note" in remark
+    ]
+
+
 def write_judges_usage(
     folder: Path, coders: Iterable[str], models: Mapping[str, CoderConfig]
 ) -> dict[str, str]:
     """Write ``usage_coding.csv`` if a coder is a judge behind a server; print its usage."""
-    asked = {
-        n: open_judge(n, c, models, folder / CODING) for n, c in judges(coders, models).items()
-    }
+    asked = _asked(folder, coders, models)
     journals = {name: judge.journal for name, judge in asked.items() if judge.journal is not None}
     table = usage_table(journals, {name: judge.asked.respondent for name, judge in asked.items()})
     if len(table):

@@ -169,8 +169,9 @@ def declared_judge(name: str, config: CoderConfig) -> AskedJudge:
     how, where = config.judge or JudgeConfig(), f"coding.models.{name}.judge"
     _check(where, how)
     rubric = load_rubric(how.rubric, where=f"{where}.rubric")
-    # Only a server can be asked for JSON by its schema.
-    schema = how.schema and how.probabilities != "token" and how.backend == "chat_api"
+    # Only a server can be asked for JSON by its schema, unless its declaration leaves that out.
+    takes = how.backend == "chat_api" and "response_format" not in (how.api or ApiConfig()).omit
+    schema = how.schema and how.probabilities != "token" and takes
     judge = AskedJudge(name, config, rubric, schema)
     judge.check()
     return judge

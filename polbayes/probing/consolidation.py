@@ -1,6 +1,5 @@
 """Consolidation of journals into the response dataset, at once or one model at a time."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from polbayes.data.dataset import CELL_DIMS, STATUS, flag_attributes
 from polbayes.data.out_of_core import write_by_model
 from polbayes.instrument.prompts import Lexicon
 from polbayes.probing.journal import Record, cell_of, read
+from polbayes.probing.remarks import as_attributes, remark_of
 from polbayes.respondents.thinking import REASONING
 
 _TEXTS = {
@@ -23,7 +23,7 @@ _TEXTS = {
 _KEYS = (("completion", "text"), ("reasoning", "reasoning"), ("message", "message"))
 _DECLINED = "1 where the server says that the answer was refused or filtered"
 UNSEEN = {"long_name": "mass of tokens that were not listed, some of it options'", "units": "1"}
-_THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
+THOUGHT = {"long_name": "tokens of thinking, as counted by whoever ran the model", "units": "1"}
 _TRUNCATED = "1 where the answer was cut off at max_new_tokens"
 
 
@@ -40,12 +40,11 @@ class Survey:
 
 def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
     """Survey the journals of a design."""
-    notes: list[str] = []
-    left_out: dict[str, dict[str, str]] = {}
+    said: dict[str, list[Record]] = {}
     found, unopened, longest = set(), set(), dict.fromkeys(_TEXTS, 0)
     for name, path in journals.items():
-        remarks: list[Record] = []
-        for _, record in _placed(design.sel(model=[name]), _noting(read(path), remarks)):
+        said[name] = []
+        for _, record in _placed(design.sel(model=[name]), _noting(read(path), said[name])):
             if record["status"] == "refused":
                 found.add("declined")
             if "unseen" in record:
@@ -59,21 +58,15 @@ def survey(design: xr.Dataset, journals: Mapping[str, Path]) -> Survey:
                     found.add(variable)
                     size = len(text.encode("utf-8", "surrogatepass"))
                     longest[variable] = max(longest[variable], size)
-        notes += [remark["note"] for remark in remarks if "note" in remark]
-        fields = {k: v for remark in remarks for k, v in remark.get("left_out", {}).items()}
-        left_out |= {name: fields} if fields else {}
-    attributes = {"notes": "\n".join(dict.fromkeys(notes))}
-    if left_out:
-        attributes["left_out"] = json.dumps(left_out, sort_keys=True)
     if unopened:
         longest["reasoning"] = max(longest["reasoning"], longest["completion"])
-    return Survey(attributes, frozenset(found), longest, frozenset(unopened))
+    return Survey(as_attributes(said), frozenset(found), longest, frozenset(unopened))
 
 
 def _noting(records: Iterable[Record], remarks: list[Record]) -> Iterator[Record]:
     """Pass records on, and collect remarks about all answers in `remarks`."""
     for record in records:
-        if said := {key: value for key, value in record.items() if key in ("note", "left_out")}:
+        if said := remark_of(record):
             remarks.append(said)
         yield record
 
@@ -109,7 +102,7 @@ def _of_model(
     mass = np.full((*status.shape, options), np.nan, dtype=np.float32)
     thought = np.full(status.shape, np.nan, dtype=np.float32)
     for at, found in _placed(data, read(path)):
-        record = _without_thoughts(found) if name in about.unopened else found
+        record = without_thoughts(found) if name in about.unopened else found
         status[at] = _status(record)
         truncated[at] = record.get("truncated", False)
         declined[at] = record["status"] == "refused"
@@ -128,15 +121,15 @@ def _of_model(
     if "mass_unseen" in about.found:
         data["mass_unseen"] = (CELL_DIMS, unseen, UNSEEN)
     if "reasoning_tokens" in about.found:
-        data["reasoning_tokens"] = (CELL_DIMS, thought, _THOUGHT)
+        data["reasoning_tokens"] = (CELL_DIMS, thought, THOUGHT)
     if lexicon is None:
         data["truncated"] = (CELL_DIMS, truncated, {"long_name": _TRUNCATED})
         return data
     return with_masses(data, mass, lexicon)
 
 
-def _without_thoughts(record: Record) -> Record:
-    """Mark an answer that was cut off while thinking as truncated."""
+def without_thoughts(record: Record) -> Record:
+    """Return an answer of a model whose prompts open the thinking: nothing if cut off in there."""
     if not record.get("truncated") or "reasoning" in record:
         return record
     return {**record, "status": "empty", "text": "", "reasoning": record["text"]}

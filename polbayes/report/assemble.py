@@ -58,7 +58,7 @@ def assemble(
     for stage in ("code", "measure", "fit"):
         if stage not in stages:
             raise UserError(f"report: stage '{stage}' was not run in {folder}; add it to stages.")
-    fit = stages["fit"]
+    fit, coded = stages["fit"], stages["code"]
     notes = [line for line in str(responses.attrs.get("notes", "")).splitlines() if line]
     measures = read_tables(folder / "measures")
     return Results(
@@ -69,12 +69,12 @@ def assemble(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         responses=responses,
         tables=measures
-        | _with_coders(read_tables(folder / "estimates"), folder, stages["code"].get("key", ""))
-        | _added("specs", folder / SPECS_TABLE, stages["code"].get("key", ""))
+        | _with_coders(read_tables(folder / "estimates"), folder, coded.get("key", ""))
+        | _added("specs", folder / SPECS_TABLE, coded.get("key", ""))
         | {name: read_csv(path) for name, path in study_inputs(folder, config).items()},
         verdict=fit["verdict"],
         verdict_sentences=list(fit["sentences"]),
-        exclusions=[*fit["notes"], *notes, *mass_elsewhere(measures)],
+        exclusions=[*fit["notes"], *notes, *coded.get("notes", []), *mass_elsewhere(measures)],
         equation=fit["equation"],
         priors=list(fit["priors"]),
         level=config.analysis.level,

@@ -15,6 +15,7 @@ from polbayes.data.progress import say
 from polbayes.data.provenance import file_digest
 from polbayes.judging.declared import check_judges_ready
 from polbayes.probing.journal import journal_path
+from polbayes.probing.remarks import as_attributes, remarks_in
 from polbayes.roleplay import texts
 from polbayes.roleplay.plan import RoleplayPlan, dry_run, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
@@ -60,8 +61,8 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
     finally:
         paths = journals(job.plan, job.folder / JUDGES)
         used = _usage(job.folder / "usage_judges.csv", usage_table(paths, job.plan.judges))
-    notes = _notes(job.plan, paths)
-    about = {**provenance(job, started), "notes": "\n".join(notes)}
+    remarks = {name: remarks_in([path]) for name, path in paths.items()}
+    about = provenance(job, started) | as_attributes(remarks, _notes(job.plan))
     write_dataset(ratings.assign_attrs(about), job.folder / rated.FILE)
     outputs = [rated.FILE]
     if checks is not None:
@@ -87,19 +88,16 @@ def _told(ratings: xr.Dataset) -> dict[str, str]:
     return out
 
 
-def _notes(plan: RoleplayPlan, paths: Mapping[str, Path]) -> list[str]:
-    from polbayes.probing.journal import read
-
-    notes = [record["note"] for path in paths.values() for record in read(path) if "note" in record]
+def _notes(plan: RoleplayPlan) -> list[str]:
     respondents = plan.config.respondents
     others = [name for name in plan.models if respondents[name].backend != "planted_actor"]
     planted = [name for name, judge in plan.judges.items() if judge.backend == "planted_judge"]
-    if others and planted:
-        notes.append(
-            f"{', '.join(planted)}: an embedded judge finds nothing in what {', '.join(others)} "
-            "wrote, and rates all of its values 10; name other judges."
-        )
-    return list(dict.fromkeys(notes))
+    if not (others and planted):
+        return []
+    return [
+        f"{', '.join(planted)}: an embedded judge finds nothing in what {', '.join(others)} "
+        "wrote, and rates all of its values 10; name other judges."
+    ]
 
 
 def _measure(job: _Job) -> tuple[list[str], dict[str, Any]]:

@@ -15,7 +15,10 @@ import xarray as xr
 from polbayes.data.dataset import read_dataset
 from polbayes.errors import UserError
 from polbayes.instrument.scenarios import UNITS
-from polbayes.probing.journal import Record, journal_path, read
+from polbayes.probing.consolidation import THOUGHT, without_thoughts
+from polbayes.probing.journal import Record, journal_path
+from polbayes.probing.remarks import as_attributes, remarks_in
+from polbayes.respondents.thinking import REASONING
 from polbayes.roleplay.dialogues import EARLIER, cell, is_too_long, turns_of
 from polbayes.roleplay.measures.data import UNIT_DIMS
 from polbayes.roleplay.parts import PARTS, part
@@ -42,6 +45,8 @@ _MEANINGS = {
     "answer": "what the respondent said and did",
     "message": "why the turn could not be answered",
 }
+# There only if there was any.
+_THOUGHT = {"reasoning": {"long_name": REASONING}, "reasoning_tokens": THOUGHT}
 
 
 def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
@@ -50,22 +55,30 @@ def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
     shape = (len(names), len(scenarios), len(plan.twins), len(plan.wordings), len(UNITS))
     found = {name: np.full(shape, "", dtype=object) for name in _MEANINGS if name != "prompt"}
     codes = {name: np.zeros(shape, dtype=np.int8) for name in ("status", "parts", "truncated")}
+    thought = {
+        "reasoning": np.full(shape, "", dtype=object),
+        "reasoning_tokens": np.full(shape, np.nan, dtype=np.float32),
+    }
+    places = {**found, **codes, **thought}
     put = np.full(shape[1:], "", dtype=object)
-    notes: list[str] = []
+    remarks: dict[str, list[Record]] = {}
     for m, name in enumerate(names):
         path = journal_path(journal_dir, name)
-        notes += [record["note"] for record in read(path) if "note" in record]
+        remarks[name] = remarks_in([path])
         said = turns_of(path)
+        if any("unopened" in record for record in said.values()):
+            said = {at: without_thoughts(record) for at, record in said.items()}
         for at, dialogue, unit in _places(plan):
             put[at] = dialogue.text(unit)
             turn = _turn(said, dialogue, unit)
             for key, value in turn.items():
-                (found if key in found else codes)[key][(m, *at)] = value
+                places[key][(m, *at)] = value
     data = xr.Dataset(
         {
             "prompt": (UNIT_DIMS[1:], put, {"long_name": _MEANINGS["prompt"]}),
             **{k: (UNIT_DIMS, v, {"long_name": _MEANINGS[k]}) for k, v in found.items()},
             **{k: (UNIT_DIMS, v, _flags(k)) for k, v in codes.items()},
+            **{k: (UNIT_DIMS, v, _THOUGHT[k]) for k, v in thought.items() if _any(v)},
         },
         coords={
             "model": np.array(names, dtype=object),
@@ -76,8 +89,7 @@ def transcripts(plan: RoleplayPlan, journal_dir: Path) -> xr.Dataset:
             **_about(plan),
         },
     )
-    data.attrs["notes"] = "\n".join(dict.fromkeys(notes))
-    return data
+    return data.assign_attrs(as_attributes(remarks))
 
 
 def _places(plan: RoleplayPlan) -> list[tuple[tuple[int, int, int, int], Dialogue, str]]:
@@ -88,6 +100,11 @@ def _places(plan: RoleplayPlan) -> list[tuple[tuple[int, int, int, int], Dialogu
         for w, wording in enumerate(plan.wordings)
         for u, unit in enumerate(UNITS)
     ]
+
+
+def _any(values: np.ndarray) -> bool:
+    empty = values == "" if values.dtype == object else np.isnan(values)
+    return not empty.all()
 
 
 def _turn(said: Mapping[Any, Record], dialogue: Dialogue, unit: str) -> dict[str, Any]:
@@ -101,7 +118,7 @@ def _turn(said: Mapping[Any, Record], dialogue: Dialogue, unit: str) -> dict[str
         return {"status": STATUS[status], "message": record["message"]}
     text = record["text"]
     parts = part(text)
-    status = record["status"]
+    status = "invalid" if record["status"] == "empty" else record["status"]
     if status == "ok" and parts.refused:
         status = "declined"
     return {
@@ -111,6 +128,7 @@ def _turn(said: Mapping[Any, Record], dialogue: Dialogue, unit: str) -> dict[str
         "answer": parts.answer,
         "parts": PARTS[parts.found],
         "truncated": record["truncated"],
+        **{key: record[key] for key in _THOUGHT if key in record},
     }
 
 

@@ -379,7 +379,7 @@ def _taken_over(config: RunConfig, folder: Path) -> Path | None:
 
 def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     from polbayes.coding.responses import code_with, decided, open_coders
-    from polbayes.judging.costs import write_judges_usage
+    from polbayes.judging.costs import judges_notes, write_judges_usage
 
     coding, read = job.plan.config.coding, Counter[str]()
     coders = open_coders(coding.coders, models=coding.models, journal_dir=job.folder / CODING)
@@ -399,7 +399,9 @@ def _code(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
         for name, text in usage.items():
             say(f"code: {name}: {text}")
     say(f"code: answers by what decided: {', '.join(f'{k} {n}' for k, n in read.items())}")
-    about = {"usage": usage} if usage else {}
+    about: dict[str, Any] = {"usage": usage} if usage else {}
+    if notes := judges_notes(job.folder, coding.coders, coding.models):
+        about["notes"] = notes
     return ["responses.nc"], {"answers_by_coder": read, **about}
 
 

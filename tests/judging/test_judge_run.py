@@ -137,6 +137,19 @@ def test_a_judge_codes_what_the_rules_leave(world, called, tmp_path):
     assert len(world.bodies) > before
 
 
+def test_what_a_judge_is_asked_without_is_recorded(world, called, tmp_path):
+    said = "Unsupported parameter: 'temperature' is not supported with this model."
+    world.refuses = lambda body: (
+        (400, {"error": {"message": said}}) if "temperature" in body else None
+    )
+    folder = tmp_path / "run"
+    assert called(folder, *judge(world), "stages=[probe,code]")[0] == 0
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["stages"]["code"]["notes"] == [
+        "gpt: the server does not take temperature; it is left out, and its default holds."
+    ]
+
+
 def test_a_key_that_is_missing_is_said_before_anybody_is_asked(world, called, tmp_path):
     missing = "coding.models.gpt.judge.api.key_variable=UNSET_KEY"
     folder = tmp_path / "run"

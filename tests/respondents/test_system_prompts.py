@@ -204,6 +204,14 @@ def test_the_shipped_sets_say_the_same_to_both_sides():
     assert all(one.system for one in personas if one.prefix != "baseline")
 
 
+def test_the_attributes_of_personas_are_variables_of_the_analysis(capsys):
+    steer = "'~ 0 + persona_leaning + (1 | gr(model:prefix, by = model))'"
+    explain = ["+experiment=wvs_prefixes", "task=explain", "respondents=simulated"]
+    explain += ["prefixes.file=personas", "prefixes.only=null"]
+    assert _main([*explain, f"analysis.parts.steer={steer}"]) == 0
+    assert "steer: coefficients of persona_leaning ~ Normal" in capsys.readouterr().out
+
+
 def test_sycophancy_runs_offline_and_reports_its_prompts(tmp_path):
     few = ("items=[wvs-01,wvs-02,wvs-14,wvs-15]", "variants=[original]", "elicitation.runs=1")
     few += ("models=[left]", "stages=[probe,code]", f"run_dir={tmp_path}/run")

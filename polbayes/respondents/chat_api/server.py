@@ -112,6 +112,8 @@ class Server:
                 second, took = await self.exchange(bare, seed, budget, listed=listed)
                 if isinstance(second, Reply) and self.takes_schema is None:
                     self.takes_schema = False
+                    form = frozenset({"response_format"})
+                    self.left_out.learn(form, body, outcome.message)
                 return second, used + took
             throttled = outcome.kind is Kind.THROTTLED
             failures, turned_away = failures + (not throttled), turned_away + throttled

@@ -16,6 +16,7 @@ from polbayes.instrument.pairs import pairs_file
 from polbayes.instrument.prompts import prefix_file
 from polbayes.judging.declared import check_judges_ready
 from polbayes.judging.pairs import load_texts
+from polbayes.probing.remarks import as_attributes, remarks_in
 from polbayes.run.judged_fit import fit_judged
 from polbayes.run.pairs.plan import PairsPlan, dry_run, plan_pairs
 from polbayes.run.pairs.verdicts import FILE
@@ -61,14 +62,15 @@ def _judge(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
     config, started = job.plan.config, datetime.now(UTC)
     other = Path(config.answers_from).expanduser() if config.answers_from else None
+    paths = journals(job.plan, job.folder / JUDGES)
     try:
         data = judge_all(
             job.plan, open_responses(job.folder), folder=job.folder, answers_from=other
         )
     finally:
-        used = _usage(job, journals(job.plan, job.folder / JUDGES))
-    notes = _notes(job.plan)
-    about = {**provenance(job, started), "notes": "\n".join(notes)}
+        used = _usage(job, paths)
+    remarks = {name: remarks_in(some) for name, some in paths.items()}
+    about = provenance(job, started) | as_attributes(remarks, _notes(job.plan))
     write_dataset(data.assign_attrs(about), job.folder / FILE)
     told = _told(data)
     for judge, text in told.items():

@@ -12,6 +12,7 @@ from polbayes.data.dataset import CELL_DIMS, to_frame
 from polbayes.data.files import replacing
 from polbayes.data.out_of_core import portions
 from polbayes.data.spreadsheets import defused_value
+from polbayes.errors import UserError
 
 # Cells in memory at a time.
 _PORTION = 500_000
@@ -37,6 +38,11 @@ def _of_no_cell(data: xr.Dataset) -> list[str]:
 
 
 def _frames(run: Path) -> Iterator[pd.DataFrame]:
+    if (run / "transcripts.nc").is_file():
+        raise UserError(
+            "export.formats: csv and parquet are of answers; those of a role play are with their "
+            f"ratings in {run / 'report' / 'tables' / 'transcripts.csv'}, and transcripts.nc."
+        )
     return map(tidy, portions(run, cells=_PORTION))
 
 

@@ -11,10 +11,11 @@ from loopback import KEY, VARIABLE, Said, spread
 from native_servers import Anthropic, Gemini
 
 from polbayes.cli import _main
+from polbayes.coding import get_coder
 from polbayes.config.compose import compose
 from polbayes.config.resources import folder
 from polbayes.config.schema import ElicitationConfig
-from polbayes.data.dataset import open_responses
+from polbayes.data.dataset import STANCE_CLASSES, open_responses
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import load_lexicon
 from polbayes.respondents import check, open_respondent
@@ -199,6 +200,34 @@ def test_every_elicitation_works_with_the_name_of_the_profile_alone(
         assert {a.question.prompt: a.completion.text for a in answers} == {
             prompt: one.text for prompt, one in said.items()
         }
+
+
+@pytest.mark.parametrize("profile", LABS)
+@pytest.mark.parametrize("way", ["stated", "votes"])
+def test_a_judge_of_answers_works_with_the_name_of_the_profile_alone(
+    loopback, monkeypatch, tmp_path, profile, way
+):
+    monkeypatch.setenv(VARIABLE, KEY)
+    refuses, _, protocol = LABS[profile]
+    monkeypatch.setattr(servers, "Handler", protocol)
+    stated = dict.fromkeys(STANCE_CLASSES, 5) | {"agree": 80}
+    said = Said(json.dumps({"reason": "So.", "stance": "agree", **stated}))
+    world = loopback(key=KEY, refuses=refuses, answer=lambda prompt, body: said)
+    given = ["+coding.models.gpt.kind=judge", "+coding.models.gpt.checkpoint=m-1"]
+    given += [
+        f"+api@coding.models.gpt.judge={profile}",
+        f"coding.models.gpt.judge.probabilities={way}",
+    ]
+    gpt = compose(["+experiment=wvs_prefixes", *given])[0].coding.models["gpt"]
+    url = world.url.replace("/v1", "/v1beta") if profile == "gemini_generate" else world.url
+    api = replace(gpt.judge.api, base_url=url, key_variable=VARIABLE, backoff=0.01)
+    gpt = replace(gpt, judge=replace(gpt.judge, api=api, votes=2))
+    probs = get_coder("gpt", {"gpt": gpt}, journal_dir=tmp_path)(["S."], ["I agree."])
+    assert STANCE_CLASSES[probs[0].argmax()] == "agree"
+    # A trial, one answer for practice, and the answers: nothing is asked in vain.
+    assert len(world.bodies) == (3 if way == "stated" else 4)
+    asked_for = any("response_format" in body for body in world.bodies)
+    assert asked_for == (not profile.startswith(("anthropic", "gemini_generate")))
 
 
 def test_an_elicitation_that_no_server_offers_is_told_before_its_prefixes_are_checked():

@@ -68,6 +68,76 @@ def test_roles_on_a_server(loopback, monkeypatch, tmp_path):
     assert len(world.bodies) == asked
 
 
+def test_the_thinking_of_a_role_is_kept_apart(loopback, monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, KEY)
+
+    def thinking(prompt, body):
+        if len(body["messages"]) == 7:  # the third stage
+            return Said("", thoughts="Hm, and", thought_tokens=9, finish="length")
+        if len(body["messages"]) == 9:
+            # The server does not mark where thinking begins, and it does not end here.
+            return Said("Hm, then", finish="length")
+        return Said(f"Hm.</think>Turn {len(body['messages'])}.", thought_tokens=3)
+
+    world = loopback(key=KEY, answer=thinking)
+    assert _main([*arguments(world, tmp_path / "run"), "stages=[probe]"]) == 0
+    data = open_transcripts(tmp_path / "run").squeeze().isel(twin=0)
+    assert data["answer"].values.tolist() == [*(f"Turn {n}." for n in (1, 1, 3, 5)), "", ""]
+    assert data["reasoning"].values.tolist() == [*["Hm."] * 4, "Hm, and", "Hm, then"]
+    assert data["reasoning_tokens"].values[:5].tolist() == [3, 3, 3, 3, 9]
+    codes = [STATUS[name] for name in (*["ok"] * 4, "invalid", "invalid")]
+    assert data["status"].values.tolist() == codes
+    assert data["truncated"].values.tolist() == [0] * 4 + [1] * 2
+
+
+def without_temperature(body):
+    """Refuse as models that think do."""
+    said = "Unsupported parameter: 'temperature' is not supported with this model."
+    return (400, {"error": {"message": said}}) if "temperature" in body else None
+
+
+def written(prompt, body):
+    """Rate with one schema, compare with the other, and write what else is asked for."""
+    form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+    values = {"reasoning": "So.", "helped_more": "equal", "hedging": 2, "compliance": 4}
+    asked_for = {key: values[key] for key in form.get("properties", {}) if key in values}
+    return Said(json.dumps(asked_for)) if asked_for else Said("Here you are.")
+
+
+def left_out_of(path):
+    data = read_dataset(path)
+    found = json.loads(data.attrs["left_out"])
+    for name in found:
+        assert f"{name}: the server does not take temperature" in data.attrs["notes"]
+    return found
+
+
+def test_what_roles_and_their_judges_are_asked_without_is_recorded(loopback, monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback(key=KEY, answer=answer, refuses=without_temperature)
+    assert _main([*arguments(world, tmp_path / "run"), "stages=[probe,code]"]) == 0
+    nothing = {"temperature": ""}
+    assert left_out_of(tmp_path / "run" / "transcripts.nc") == {"player": nothing}
+    assert left_out_of(tmp_path / "run" / "ratings.nc") == {"judge": nothing}
+
+
+def test_what_paired_requests_and_their_judges_are_asked_without_is_recorded(
+    loopback, monkeypatch, tmp_path
+):
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback(key=KEY, answer=written, refuses=without_temperature)
+    given = [
+        *("+experiment=even_handedness", "pairs.topics=[unions]", "pairs.templates=[essay]"),
+        *("respondents=none", *declared("respondents", "writer", world)),
+        *("judges=none", *declared("judges", "judge", world), "stages=[probe,code]"),
+    ]
+    assert _main([*given, f"run_dir={tmp_path / 'run'}"]) == 0
+    nothing = {"temperature": ""}
+    found = left_out_of(tmp_path / "run" / "responses.nc")
+    assert found["writer"].items() >= nothing.items()
+    assert left_out_of(tmp_path / "run" / "verdicts.nc") == {"judge": nothing}
+
+
 @pytest.mark.parametrize("missing", ["player", "judge"])
 def test_a_missing_key_is_known_before_anything_is_asked(
     loopback, monkeypatch, tmp_path, capsys, missing

@@ -243,6 +243,24 @@ def test_a_run_keeps_thinking_apart(loopback, monkeypatch, tmp_path, capsys):
     assert "  thinking\n    | I strongly disagree, but then\n" in shown
 
 
+def test_the_effort_is_a_factor_of_the_analysis(monkeypatch, capsys):
+    """As the guide declares it: one checkpoint under two names."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    efforts = [
+        given
+        for effort in ("low", "high")
+        for given in (
+            f"+api@respondents.{effort}=openai",
+            f"+respondents.{effort}.checkpoint=o4-mini",
+            f"+respondents.{effort}.reasoning_effort={effort}",
+        )
+    ]
+    theta = "'~ 0 + dimension + reasoning_effort:dimension + (0 + dimension | model)'"
+    explain = ["+experiment=wvs_prefixes", "task=explain", "respondents=none", *efforts]
+    assert _main([*explain, f"analysis.parts.theta={theta}"]) == 0
+    assert "coefficients of reasoning_effort:dimension ~ Normal(0, 1)" in capsys.readouterr().out
+
+
 def test_other_backends_do_not_think():
     config = RespondentConfig(backend="simulated", checkpoint="planted:left", thinking_tokens=5)
     from polbayes.respondents import answer_settings, check

@@ -84,6 +84,24 @@ def test_a_server_without_schemas_is_asked_without_and_only_tried_once(loopback)
     assert ["response_format" in b for b in bodies(world)] == [True] + [False] * 6
 
 
+def test_a_schema_that_is_left_out_is_said_and_known_from_then_on(loopback):
+    world = loopback()
+    world.refuses = lambda body: (400, {"error": "No."}) if "response_format" in body else None
+    config = api(world, concurrency=1)
+    put = [(question(n, schema=schema()), 1) for n in range(3)]
+    with closing(open_respondent("m", config, elicitation=JUDGE)) as respondent:
+        found = list(respondent.answers(put, None, spent=Usage()))
+    assert [one.left_out for one in found if one.left_out] == [{"response_format": ""}]
+    notes = [one.note for one in found if one.left_out]
+    assert notes == [
+        "m: the server does not take response_format; it is left out, and its default holds."
+    ]
+    world.bodies.clear()
+    with closing(open_respondent("m", config, elicitation=JUDGE)) as respondent:
+        list(respondent.answers(put, None, spent=Usage(), left_out={"response_format": ""}))
+    assert not any("response_format" in body for body in world.bodies)
+
+
 def test_a_schema_can_be_left_out_from_the_start(loopback):
     world = loopback()
     asked(api(world, omit=["response_format"]), [question(schema=schema())], JUDGE)

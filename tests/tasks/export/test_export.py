@@ -140,3 +140,11 @@ def test_tables_are_html_that_shows_text_as_text():
 def test_what_cannot_be_exported_is_said(run, overrides, said, capsys):
     assert exported(run, *overrides) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_where_the_turns_of_a_role_play_are_is_said(tmp_path, name, capsys):
+    (tmp_path / "transcripts.nc").touch()
+    assert exported(tmp_path, f"export.formats=[{name}]") == 2
+    assert "report/tables/transcripts.csv, and transcripts.nc" in capsys.readouterr().err
+    assert not list((tmp_path / "export").glob("*"))
