@@ -116,7 +116,7 @@ def test_open_answers_of_a_server_through_the_pipeline(opinionated, tmp_path, ca
     assert _main([*arguments, "+respondents.served.api.concurrency=2"]) == 0
     assert "nothing to do" in capsys.readouterr().err
     assert _main([*arguments, "+respondents.served.api.system=Hi"]) == 2
-    assert "respondent.api.system was nothing and is 'Hi'" in capsys.readouterr().err
+    assert "holds a run with respondents.served.api.system=null, not Hi" in capsys.readouterr().err
     assert len(opinionated.bodies) == asked_before
 
 
