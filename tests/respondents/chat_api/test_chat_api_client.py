@@ -5,6 +5,7 @@ import itertools
 import json
 import time
 import zlib
+from collections import Counter
 from contextlib import closing
 
 import pytest
@@ -21,7 +22,9 @@ NESTED = gzip.compress(gzip.compress(bytes(1 << 28)))
 
 
 def head(*lines):
-    return "\r\n".join(["HTTP/1.1 200 OK", "Content-Type: application/json", *lines, "", ""])
+    # The loopback server closes the connection, as it says.
+    own = "Content-Type: application/json", "Connection: close"
+    return "\r\n".join(["HTTP/1.1 200 OK", *own, *lines, "", ""])
 
 
 def whole(encoding, data):
@@ -100,6 +103,21 @@ def test_a_reply_without_end_costs_one_answer_and_not_the_run(loopback, reply, r
     assert [found[item].error for item in ("i1", "i3")] == ["", ""]
     assert sum(b["messages"][-1]["content"] == ODD for b in world.bodies) == 2
     assert found["i2"].usage.uncounted == 1
+
+
+def test_a_server_that_fails_once_more_is_asked_again_before_it_is_given_up(loopback):
+    asked = Counter()
+
+    def reply(prompt):
+        asked[prompt if prompt.startswith("Prompt") else "trial"] += 1
+        # The first trial is before all questions, the second after the last one failed.
+        lost = prompt == "Prompt 3." or (prompt[:6] != "Prompt" and asked["trial"] == 2)
+        return whole("identity", b"no JSON") if lost else None
+
+    found = answered(loopback(pieces=reply), concurrency=1)
+    assert "is not JSON" in found["i3"].error
+    assert [found[item].error for item in ("i1", "i2")] == ["", ""]
+    assert asked["trial"] == 3
 
 
 def said(text):
