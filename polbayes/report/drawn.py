@@ -194,7 +194,7 @@ def _smaller(png: bytes) -> bytes:
     colours[3 * paper : 3 * paper + 3] = [255, 255, 255]  # not nearly white
     few.putpalette(colours)
     out = io.BytesIO()
-    few.convert("RGB").save(out, "WEBP", lossless=True, quality=100)
+    few.convert("RGB").save(out, "WEBP", lossless=True, quality=50)
     return out.getvalue()
 
 
