@@ -184,8 +184,8 @@ def _smaller(png: bytes) -> bytes:
 
     image = Image.open(io.BytesIO(png)).convert("RGB")
     width, height = image.size
-    scale = min(_WIDEST_PIXELS / width, _TALLEST_PIXELS / height)
-    scale = min(scale, math.sqrt(_MOST_PIXELS / (width * height)))
+    most = math.sqrt(_MOST_PIXELS / (width * height))
+    scale = min(_WIDEST_PIXELS / width, _TALLEST_PIXELS / height, most)
     if scale < 1:
         image = image.resize((int(width * scale), int(height * scale)), Image.Resampling.LANCZOS)
     few = image.quantize(method=Image.Quantize.FASTOCTREE)

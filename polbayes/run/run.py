@@ -194,8 +194,6 @@ def _check_stages(
     todo: Sequence[str], manifest: Manifest, keys: Mapping[str, str], pipeline: Pipeline[Any]
 ) -> None:
     """Refuse stages whose input is missing or was made from another config."""
-    from polbayes.report.prose import listed
-
     missing: list[str] = []
     for stage in reversed(STAGES):
         if stage in todo or stage in missing:
@@ -208,6 +206,8 @@ def _check_stages(
         if lost:
             what = f"{lost[0]} is no longer there"
         else:
+            from polbayes.report.prose import listed
+
             was = "were" if len(missing) > 1 else "was"
             names = listed([s for s in STAGES if s in missing])
             what = f"{names} {was} not done with this config in {manifest.folder}"

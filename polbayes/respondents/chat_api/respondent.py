@@ -232,22 +232,16 @@ class ChatApiRespondent:
         return None
 
     def _alive(self, budget: Budget) -> Generator[Answer, None, bool]:
-        """Return whether the trial question is answered, or exceeds the budget.
-
-        It is put twice if need be: servers close connections that were to be kept open.
-        """
-        for _ in range(2):
-            if not budget.set_aside(self._server.most(_TRIAL)):
-                return True
-            try:
-                reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
-            except StopError as error:
-                yield Answer(None, usage=error.used)
-                return False
-            yield Answer(None, usage=used)
-            if isinstance(reply, Reply):
-                return True
-        return False
+        """Return whether the trial question is answered, or exceeds the budget."""
+        if not budget.set_aside(self._server.most(_TRIAL)):
+            return True
+        try:
+            reply, used = self._runner.run(self._server.exchange(_TRIAL, 0, budget))
+        except StopError as error:
+            yield Answer(None, usage=error.used)
+            return False
+        yield Answer(None, usage=used)
+        return isinstance(reply, Reply)
 
     def _silent(self, message: str) -> UserError:
         return UserError(

@@ -114,7 +114,7 @@ def test_a_server_that_fails_once_more_is_asked_again_before_it_is_given_up(loop
         lost = prompt == "Prompt 3." or (prompt[:6] != "Prompt" and asked["trial"] == 2)
         return whole("identity", b"no JSON") if lost else None
 
-    found = answered(loopback(pieces=reply), concurrency=1)
+    found = answered(loopback(pieces=reply), concurrency=1, retries=1)
     assert "is not JSON" in found["i3"].error
     assert [found[item].error for item in ("i1", "i2")] == ["", ""]
     assert asked["trial"] == 3
