@@ -99,5 +99,8 @@ def test_a_run_asks_them_and_is_done_again_when_they_change(tmp_path, capsys):
     write(tmp_path / "a.csv", {}, {"item": "pc-05", "variant": "mine_7", "text": "Changed."})
     assert _main(run) == 2
     assert "was asked with a different text" in capsys.readouterr().err
-    assert _main([*run, "wordings=[nowhere.csv]"]) == 2
+    nowhere = "wordings=[nowhere.csv]"
+    assert _main([*run, nowhere]) == 2
+    assert "not ['nowhere.csv']; choose another run_dir" in capsys.readouterr().err
+    assert _main([*run, nowhere, f"run_dir={tmp_path / 'other'}"]) == 2
     assert "nowhere.csv: no such file" in capsys.readouterr().err
