@@ -96,7 +96,8 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
     print(f"{'step':36} {'seconds':>8} {'of CPU':>8} {'peak MB':>8}  bytes a cell")
     responses = folder / "run" / "responses.nc"
     for step in chosen.steps:
-        if (folder / step).exists():
+        # Without journals there is nothing to read again.
+        if (folder / step).exists() or (chosen.direct and step == "again"):
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
         for name in _PASSED:

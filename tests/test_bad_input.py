@@ -96,6 +96,9 @@ def refused(answer, says, *, left=()):
         ([*WVS, "models=[[left]]"], "models: '['left']' is not a name"),
         ([*WVS, "models=[left,right,left]"], "models: a model is named twice"),
         ([*WVS, "models=left"], "models: must be a list, e.g. models=[...]"),
+        ([*WVS, "runs=3"], "e.g. runs=[...] (elicitation.runs and inspect.runs would be something"),
+        ([*WVS, "report.maps=[x]"], "report.maps: must be a list of pairs, e.g. [[A,B],[A,C]]"),
+        ([*WVS, "draws=3"], "config: unknown key 'draws'; write sampler.draws."),
         ([*WVS, "models=[]"], "models: the list is empty"),
         ([*WVS, "prefixes.only=[baselin]"], "unknown prefix 'baselin'; did you mean 'baseline'?"),
         (

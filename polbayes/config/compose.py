@@ -311,7 +311,11 @@ def _wrong_value(error: Exception, key: str, shown: str) -> str:
     """Say what is wrong with a value."""
     text, cause, place = str(error), error.__cause__, f"{key}: " if key else ""
     if "is not a ListConfig" in text:
-        return f"{key}: must be a list, e.g. {key}=[...] (given: {shown})."
+        if key.isdigit():  # where in the only list of lists
+            return f"report.maps: must be a list of pairs, e.g. [[A,B],[A,C]] (given: {shown})."
+        elsewhere = " and ".join(_elsewhere(key))
+        other = f"{elsewhere} would be something else; " if elsewhere else ""
+        return f"{key}: must be a list, e.g. {key}=[...] ({other}given: {shown})."
     found = re.search(r"\w+ is not a subclass of \w+Config\. value: (.*)", text)
     if found:
         named = re.search(rf"(?:^| )\+*([^ =]+)={re.escape(found[1])}(?: |$)", shown)
@@ -355,6 +359,8 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     """Name the known keys beside an unknown one."""
     parent, _, last = key.rpartition(".")
     known = _known_keys(parent)
+    if elsewhere := _elsewhere(key):
+        return UserError(f"config: unknown key '{key}'; write {' or '.join(elsewhere)}.")
     if known:
         return unknown("key", last, known, where=parent or "config")
     hint = get_type_hints(RunConfig).get(parent)
@@ -363,6 +369,11 @@ def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     present = getattr(cause, "parent_node", None) or ()
     there = str(unknown("key", last, map(str, present), where=parent)).removesuffix(".")
     return UserError(f"{there}; to add a new one, write +{key}=VALUE with a plus sign.")
+
+
+def _elsewhere(key: str) -> list[str]:
+    """Return the keys of sections that end like a key without a section."""
+    return [f"{one}.{key}" for one in _known_keys("") if key in _known_keys(one)]
 
 
 def _known_keys(parent: str) -> list[str]:

@@ -80,7 +80,9 @@ class Manifest:
         for stage in stages:
             for output, written in self.stages.get(stage, {}).get("tables", {}).items():
                 path = self.folder / output
-                if not path.is_file() or file_digest(path) != written:
+                if not path.is_file():
+                    raise UserError(f"{path}: is gone; the run's command makes it again.")
+                if file_digest(path) != written:
                     raise UserError(
                         f"{path}: is no longer the table that was written; delete it, and the "
                         "run's command makes it again."
