@@ -102,10 +102,12 @@ class _Expected:
         weight = np.broadcast_to(g.weight[:, terms], (len(g.index), len(terms)))
         share = self.times / np.bincount(self.group, self.times, self.size)[self.group]
         rows = np.repeat(self.group, len(terms))
-        shape = (self.size, self.draws.effects.shape[1])
+        # Most effects are of other terms.
+        used, columns = np.unique(g.index[:, terms], return_inverse=True)
+        shape = (self.size, len(used))
         values = (weight * share[:, None]).ravel()
-        table = csr_array((values, (rows, g.index[:, terms].ravel())), shape=shape)
-        return np.asarray((table @ self.draws.effects.T).T)
+        table = csr_array((values, (rows, columns.ravel())), shape=shape)
+        return np.asarray((table @ self.draws.effects[:, used].T).T)
 
     def _variances(self) -> dict[str, np.ndarray]:
         """Return ``[draw, group]`` variances of a new statement's effects, by position."""
