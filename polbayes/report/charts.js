@@ -13,6 +13,7 @@ const theme = (width) => {
     axis: { ...words, gridColor: faint, domainColor: soft, tickColor: soft, labelLimit: 180, labelOverlap: false },
     axisY: { labelLimit: Math.max(90, Math.min(380, 0.4 * width)) },
     axisQuantitative: { labelOverlap: true },
+    axisXQuantitative: { tickCount: Math.max(4, Math.min(10, Math.round(width / 90))) },
     legend: { ...words, labelLimit: 240 },
   };
 };
