@@ -358,9 +358,9 @@ def _first_line(error: BaseException) -> str:
 def _unknown_key(key: str, cause: BaseException | None = None) -> UserError:
     """Name the known keys beside an unknown one."""
     parent, _, last = key.rpartition(".")
-    known = _known_keys(parent)
     if elsewhere := _elsewhere(key):
         return UserError(f"config: unknown key '{key}'; write {' or '.join(elsewhere)}.")
+    known = _known_keys(parent)
     if known:
         return unknown("key", last, known, where=parent or "config")
     hint = get_type_hints(RunConfig).get(parent)
