@@ -91,6 +91,8 @@ def test_single_items_a_little_apart_are_said_under_a_good_verdict():
     assert found.verdict == "good"
     assert "Of 2 quantities of single statements or levels, 2 are beyond" in found.sentences[3]
     assert "R-hat up to 1.02" in found.sentences[3]
+    one = posterior.isel(item=[0])
+    assert "1 is beyond these limits" in diagnose(one, stats_of(one)).sentences[3]
     assert len(diagnose(posterior_of(), stats_of(posterior_of())).sentences) == 3
 
 

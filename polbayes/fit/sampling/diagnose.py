@@ -196,11 +196,12 @@ def _least(table: pd.DataFrame) -> "pd.Series[float]":
 
 def _single(below: pd.DataFrame, of: int) -> str:
     """Say that some quantities of single statements do not reach the limits."""
+    verb, quote = ("is", "do not quote it") if len(below) == 1 else ("are", "quote none of these")
     return (
-        f"Of {of} quantities of single statements or levels, {len(below)} are {BEYOND} "
+        f"Of {of} quantities of single statements or levels, {len(below)} {verb} {BEYOND} "
         f"(R-hat up to {below['r_hat'].max():.3f}, effective draws down to "
-        f"{_least(below).min():.0f}): quote none of these from this run. Where the models stand "
-        "averages over them."
+        f"{_least(below).min():.0f}): {quote} from this run. Where the models stand averages "
+        "over them."
     )
 
 

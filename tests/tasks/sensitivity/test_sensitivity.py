@@ -77,7 +77,7 @@ def test_a_single_reader_has_no_other(tmp_path):
 SMALL = [
     *("+experiment=wvs_prefixes", "respondents=simulated", "models=[left,right,yes_sayer]"),
     *("items=[wvs-01,wvs-02,wvs-14,wvs-15]", "prefixes.only=[baseline,likert]"),
-    *("sampler.chains=2", "sampler.tune=150", "sampler.draws=200", "seed=3"),
+    *("sampler.chains=2", "sampler.tune=300", "sampler.draws=500", "seed=3"),
 ]
 
 
