@@ -315,8 +315,9 @@ def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
         return cells
     labels = [str(name) for name in names["model"][copied]]
     listed = ", ".join(labels)
+    what = "rating" if spec.response == "rating" else "stance"
     note = (
-        f"{listed}: all runs of every question have the same answer, so that they count as one "
+        f"{listed}: all runs of every question have the same {what}, so that they count as one "
         "opinion (as copies of one answer would: a temperature of 0, beams, a cache)."
     )
     cells = replace(cells, copies=(*known, *labels), notes=(*cells.notes, note))
