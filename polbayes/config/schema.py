@@ -88,8 +88,8 @@ class ApiConfig:
     # ``response_format``.
     omit: list[str] = field(default_factory=list)
     extra_body: dict[str, Any] = field(default_factory=dict)
-    # Submit the questions to the batch service of ``openai`` or ``anthropic``, at most so many at a
-    # time, and ask after this many seconds whether they are answered.
+    # Submit the questions to the protocol's own batch service, ``openai`` or ``anthropic``, at most
+    # so many at a time, and ask after this many seconds whether they are answered.
     batch: str | None = None
     batch_size: int = number(10_000, ge=1)
     batch_poll: float = number(60.0, gt=0, says=_POSITIVE)

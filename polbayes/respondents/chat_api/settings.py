@@ -13,7 +13,8 @@ from polbayes.respondents.chat_api.anthropic import LEAST_THINKING
 from polbayes.respondents.chat_api.refused import LIMIT_KEYS
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SERVICES = ("openai", "anthropic")  # that take batches
+# The profiles of protocols whose batch services ask what single requests do.
+_SERVICES = {"openai": "openai", "anthropic": "anthropic_messages"}
 _PROTOCOLS = (*_SERVICES, "gemini")
 _OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # Fields that `extra_body` may not change.
@@ -44,13 +45,13 @@ def check_api(name: str, config: RespondentConfig) -> None:
     check_known("protocol", api.protocol, known=_PROTOCOLS, where=f"{where}.api")
     if api.batch is not None:
         check_known("batch service", api.batch, known=_SERVICES, where=f"{where}.api.batch")
-        if api.protocol not in _SERVICES:
+        if api.protocol != api.batch:
             raise UserError(
-                f"{where}.api.batch: batches are not submitted by protocol={api.protocol}; leave "
-                "one of the two out."
+                f"{where}.api.batch: {api.batch} takes batches in its own protocol only, not as "
+                f"protocol={api.protocol}; choose the profile api={_SERVICES[api.batch]}, or leave "
+                "batch out."
             )
-    own = "anthropic" in (api.protocol, api.batch)
-    if own and 0 < (config.thinking_tokens or 0) < LEAST_THINKING:
+    if api.protocol == "anthropic" and 0 < (config.thinking_tokens or 0) < LEAST_THINKING:
         raise UserError(
             f"{where}.thinking_tokens: Anthropic takes {LEAST_THINKING} or more, not "
             f"{config.thinking_tokens}."

@@ -55,8 +55,8 @@ class Handler(Anthropic):
     def do_GET(self):  # noqa: N802
         world = self.server.world
         name = re.search(r"(batch-\d+)", self.path)[1]
-        if world.down:
-            world.down -= 1
+        if world.away:
+            world.away -= 1
             return self.send(503, {"error": {"message": "busy"}})
         if name not in world.batches:
             return self.send(404, {"error": {"message": "no such batch"}})
@@ -155,7 +155,8 @@ def world(loopback, monkeypatch):
     monkeypatch.setenv(VARIABLE, KEY)
     world = loopback()
     world.files, world.batches = {}, {}
-    world.polls, world.ends, world.down = 1, "completed", 0
+    world.polls, world.ends = 1, "completed"
+    world.away = 0  # so many questions about batches to come are turned away
     world.expires = lambda prompt: False
 
     def submitted(requests):
@@ -169,6 +170,8 @@ def world(loopback, monkeypatch):
 
 def declared(world, service="openai", **more):
     more = {"backoff": 0.01, "batch_poll": 0.01, "batch": service, **more}
+    if service == "anthropic":
+        more["protocol"] = service
     api = ApiConfig(base_url=world.url, key_variable=VARIABLE, **more)
     return RespondentConfig(backend="chat_api", checkpoint="m-1", api=api)
 
@@ -211,10 +214,13 @@ def test_the_answers_are_those_of_single_requests(world, how):
 
 
 def test_a_batch_of_anthropic_gives_the_same_texts(world):
-    single = of_questions(asked(declared(world, None)))
+    single = of_questions(asked(declared(world, None, protocol="anthropic")))
+    bodies = [body for body in world.bodies if body["messages"][-1]["content"].startswith("Now")]
     assert of_questions(asked(declared(world, "anthropic"))) == single
     (batch,) = world.batches.values()
-    for body in batch.requests.values():
+    order = lambda body: body["messages"][-1]["content"]  # noqa: E731
+    assert sorted(batch.requests.values(), key=order) == sorted(bodies, key=order)
+    for body in bodies:
         assert set(body) == {"model", "messages", "max_tokens", "temperature", "top_k"}
 
 
@@ -469,9 +475,9 @@ def test_a_batch_that_is_gone_is_said(world):
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
 def test_a_service_that_is_down_for_a_while(world, service):
-    world.down = 3
+    world.away = 3
     assert len(of_questions(asked(declared(world, service)))) == 5
-    world.down = 9
+    world.away = 9
     with pytest.raises(UserError, match=r"does not answer \(status 503: busy\); what was answered"):
         asked(declared(world, service, retries=2))
 
@@ -479,6 +485,22 @@ def test_a_service_that_is_down_for_a_while(world, service):
 def test_an_unknown_service(world):
     with pytest.raises(UserError, match=r"respondents.m.api.batch: unknown batch service 'no'"):
         asked(declared(world, "no"))
+
+
+@pytest.mark.parametrize(
+    ("service", "protocol", "profile"),
+    [
+        ("anthropic", "openai", "anthropic_messages"),
+        ("openai", "anthropic", "openai"),
+    ],
+)
+def test_the_service_of_another_protocol_is_refused(service, protocol, profile):
+    """Its batches would ask other questions than single requests do."""
+    api = ApiConfig(protocol=protocol, batch=service)
+    config = RespondentConfig(backend="chat_api", checkpoint="m", api=api)
+    with pytest.raises(UserError, match=rf"respondents.m.api.batch: .*={protocol}; .*={profile},"):
+        check_api("m", config)
+    check_api("m", replace(config, api=replace(api, protocol=service)))
 
 
 def test_single_requests_do_not_forget_a_batch(world):

@@ -209,7 +209,7 @@ def test_replies_that_are_none(wrong):
 
 
 def test_batches_are_refused(world):
-    with pytest.raises(UserError, match="batches are not submitted by protocol=gemini"):
+    with pytest.raises(UserError, match=r"api.batch: openai takes .* not as protocol=gemini"):
         asked(declared(world, batch="openai"))
 
 
