@@ -7,9 +7,9 @@ is stopped, or whose machine is switched off, resumes by fetching the replies of
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from types import MappingProxyType
@@ -38,8 +38,6 @@ _log = logging.getLogger("polbayes")
 
 # A question that fails for no reason of its own is put into this many batches.
 _MOST_ROUNDS = 3
-# Asks the service; may be called again.
-_Call = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class BatchRespondent(ChatApiRespondent):
@@ -87,7 +85,7 @@ class BatchRespondent(ChatApiRespondent):
         for requests, most, why in self._batches(waiting, budget):
             stop = why
             if requests:
-                name = self._asked_for(partial(self._service.submit, requests), once=True)
+                name = self._submit(requests)
                 found.append(Batch(name, len(requests), most))
                 yield Answer(None, batch=found[-1])
                 _log.info("%s: batch %s has %d questions.", self.info.model, name, len(requests))
@@ -163,50 +161,76 @@ class BatchRespondent(ChatApiRespondent):
         return self.outcome(asked, reply, used, lexicon)
 
     def _ended(self, batch: Batch) -> str:
-        """Wait until a batch is over; return why it was not accepted, if so."""
-        said = -1
+        """Wait until a batch is over, through any outage; return why it was not accepted, if so."""
+        said, wait = "", 0.0
         while True:
-            found: Progress = self._asked_for(partial(self._service.progress, batch.name))
-            if found.over:
-                return found.failed
-            if found.done != said:
-                said = found.done
+            try:
+                found: Progress = self._runner.run(self._service.progress(batch.name))
+            except Exception as error:
+                failure = self._passing(error)
+                now, wait = f"no news ({failure.message})", failure.wait or 0.0
+            else:
+                if found.over:
+                    return found.failed
+                now, wait = f"{found.done} of {batch.questions} answered", 0.0
+            if now != said:
+                said = now
                 _log.info(
-                    "%s: batch %s: %d of %d answered; you can stop here and repeat the command "
-                    "later.",
-                    *(self.info.model, batch.name, found.done, batch.questions),
+                    "%s: batch %s: %s; you can stop here and repeat the command later.",
+                    *(self.info.model, batch.name, now),
                 )
-            self._runner.run(asyncio.sleep(self._api.batch_poll))
+            self._runner.run(asyncio.sleep(max(wait, self._api.batch_poll)))
 
     def _replies(self, batch: Batch) -> Iterator[tuple[str, Reply | Failure]]:
-        """Fetch the replies one by one."""
-        stream = self._service.replies(batch.name)
+        """Fetch the replies one by one, and the rest of them after an outage."""
+        seen: set[str] = set()
+        tries = 0
+        while True:
+            try:
+                with closing(self._streamed(batch.name)) as replies:
+                    for name, reply in replies:
+                        if name not in seen:
+                            seen.add(name)
+                            yield name, reply
+                return
+            except Exception as error:
+                failure = self._passing(error)
+                if tries >= self._api.retries:
+                    raise self._unreachable(failure) from error
+            tries += 1
+            self._runner.run(asyncio.sleep(failure.wait or self._server.back_off(tries)))
+            self._ended(batch)
+
+    def _streamed(self, name: str) -> Generator[tuple[str, Reply | Failure]]:
+        stream = self._service.replies(name)
         try:
             while True:
                 try:
                     yield self._runner.run(anext(stream))
                 except StopAsyncIteration:
                     return
-                except Exception as error:
-                    raise self._unreachable(judge(error, secret=self._server.secret)) from error
         finally:
             self._runner.run(stream.aclose())
 
-    def _asked_for(
-        self, call: Callable[[], Coroutine[Any, Any, Any]], *, once: bool = False
-    ) -> Any:
-        """Ask the service, and again if that may help and, with `once`, cannot count twice."""
+    def _submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
+        """Submit a batch, and again if that may help and it cannot be there already."""
         tries = 0
         while True:
             try:
-                return self._runner.run(call())
+                return self._runner.run(self._service.submit(requests))
             except Exception as error:
-                failure = judge(error, secret=self._server.secret)
-                passing = failure.kind in (Kind.PASSING, Kind.THROTTLED)
-                if not passing or tries >= self._api.retries or (once and failure.billed):
+                failure = self._passing(error)
+                if failure.billed or tries >= self._api.retries:
                     raise self._unreachable(failure) from error
             tries += 1
             self._runner.run(asyncio.sleep(failure.wait or self._server.back_off(tries)))
+
+    def _passing(self, error: Exception) -> Failure:
+        """Return a failure after which the service may be asked again; raise any other."""
+        failure = judge(error, secret=self._server.secret)
+        if failure.kind in (Kind.PASSING, Kind.THROTTLED):
+            return failure
+        raise self._unreachable(failure) from error
 
     def _unreachable(self, failure: Failure) -> UserError:
         return UserError(

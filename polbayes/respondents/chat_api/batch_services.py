@@ -18,7 +18,7 @@ from polbayes.instrument.design import ModelInfo
 from polbayes.respondents.chat_api.anthropic import completion_of, headers_of, message_of
 from polbayes.respondents.chat_api.client import open_client
 from polbayes.respondents.chat_api.failures import Failure, Kind, judge
-from polbayes.respondents.chat_api.json_client import JsonClient, error_of
+from polbayes.respondents.chat_api.json_client import JsonClient, error_of, unreachable
 from polbayes.respondents.chat_api.reply import (
     CUT_OFF,
     Reply,
@@ -112,8 +112,12 @@ class _OpenAI:
             if not file:
                 continue
             async with self._client.files.with_streaming_response.content(file) as response:
-                async for line in _lines(response.iter_lines()):
-                    yield str(line.get("custom_id")), self._reply(line)
+                try:
+                    async for line in _lines(response.iter_lines()):
+                        yield str(line.get("custom_id")), self._reply(line)
+                except httpx2.TransportError as error:
+                    # The client does not see to what happens after the first line.
+                    raise unreachable(error, response.http_request) from error
 
     def _reply(self, line: Mapping[str, Any]) -> Reply | Failure:
         response, error = line.get("response"), line.get("error")

@@ -54,7 +54,7 @@ class JsonClient:
         try:
             response = await self._client.send(request)
         except httpx2.TransportError as error:
-            raise _unreachable(error, request) from error
+            raise unreachable(error, request) from error
         return self._content(response)
 
     async def lines(self, path: str) -> AsyncGenerator[str]:
@@ -71,7 +71,7 @@ class JsonClient:
             finally:
                 await response.aclose()
         except httpx2.TransportError as error:
-            raise _unreachable(error, request) from error
+            raise unreachable(error, request) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -90,7 +90,8 @@ class JsonClient:
         return body
 
 
-def _unreachable(error: httpx2.TransportError, request: httpx2.Request) -> openai.OpenAIError:
+def unreachable(error: httpx2.TransportError, request: httpx2.Request) -> openai.OpenAIError:
+    """Return the error of a request whose connection failed."""
     if isinstance(error, httpx2.TimeoutException):
         return openai.APITimeoutError(request=request)
     found = openai.APIConnectionError(request=request)

@@ -68,7 +68,7 @@ class Handler(Anthropic):
         openai = self.path == f"/v1/files/{name}/content"
         lines = [batch.line(*pair, openai=openai) for pair in reversed(batch.requests.items())]
         text = "\n".join([*map(json.dumps, lines), "no json", ""])
-        return self.raw(200, text.encode())
+        return self.raw(200, world.cut(text.encode()), length=len(text.encode()))
 
 
 def about_file(name):
@@ -157,6 +157,7 @@ def world(loopback, monkeypatch):
     world.files, world.batches = {}, {}
     world.polls, world.ends = 1, "completed"
     world.away = 0  # so many questions about batches to come are turned away
+    world.cut = lambda raw: raw  # what arrives of a file of replies
     world.expires = lambda prompt: False
 
     def submitted(requests):
@@ -475,10 +476,24 @@ def test_a_batch_that_is_gone_is_said(world):
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
 def test_a_service_that_is_down_for_a_while(world, service):
-    world.away = 3
-    assert len(of_questions(asked(declared(world, service)))) == 5
-    world.away = 9
-    with pytest.raises(UserError, match=r"does not answer \(status 503: busy\); what was answered"):
+    """However often the service does not answer, it is asked again at the next poll."""
+    world.away = 20
+    assert len(of_questions(asked(declared(world, service, retries=0)))) == 5
+    assert world.away == 0
+    assert len(world.batches) == 1
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_replies_that_break_off_are_fetched_to_their_end(world, service):
+    whole = asked(declared(world, service))
+    breaks = iter([60, 900, 1200])
+    world.cut = lambda raw: raw[: next(breaks, len(raw))]
+    found = asked(declared(world, service))
+    assert of_questions(found) == of_questions(whole)
+    assert [answer.usage for answer in found] == [answer.usage for answer in whole]
+    assert len(world.batches) == 2
+    breaks = iter([60, 900, 1200])
+    with pytest.raises(UserError, match=r"does not answer \(.*\); what was answered is kept"):
         asked(declared(world, service, retries=2))
 
 
