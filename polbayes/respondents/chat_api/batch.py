@@ -38,6 +38,8 @@ _log = logging.getLogger("polbayes")
 
 # A question that fails for no reason of its own is put into this many batches.
 _MOST_ROUNDS = 3
+# So many batches are submitted at a time once larger ones were too many tokens.
+_MOST_PIECES = 16
 
 
 class BatchRespondent(ChatApiRespondent):
@@ -66,50 +68,73 @@ class BatchRespondent(ChatApiRespondent):
         for batch in batches:
             budget.reserve(_reserved(batch))
         yield from self._collected(batches, waiting, tried, lexicon, budget)
+        size = largest = min(self._api.batch_size, MOST_REQUESTS)
         while waiting:
             if not self._tried:
                 yield from self._trial(lexicon, budget)
-            submitted, stop = yield from self._submitted(waiting, budget)
+            # If smaller batches are needed, few of them fit in at a time.
+            now = waiting if size == largest else dict(islice(waiting.items(), size * _MOST_PIECES))
+            submitted, stop = yield from self._submitted(now, size, budget)
             if stop and not submitted:
                 raise stop
             # Batches set more aside than they cost, so that there may be more to submit afterwards.
-            yield from self._collected(submitted, waiting, tried, lexicon, budget)
+            crowded = yield from self._collected(submitted, waiting, tried, lexicon, budget)
             yield from self._news()
+            if not crowded:
+                size = min(2 * size, largest)
+            elif len(crowded) == len(submitted):
+                size = self._smaller(submitted, crowded[0])
+
+    def _smaller(self, submitted: Sequence[Batch], why: str) -> int:
+        """Return the size of the next batches, none of which was accepted."""
+        largest = max(batch.questions for batch in submitted)
+        if largest == 1:
+            raise UserError(
+                f"respondents.{self.info.model}: the batch service at {self._api.base_url} does "
+                f"not even accept a batch of one question ({why}); what was answered is kept, and "
+                "when less is under way the same command resumes from there."
+            )
+        return largest // 2
 
     def _submitted(
-        self, waiting: Mapping[str, Asked], budget: Budget
+        self, waiting: Mapping[str, Asked], size: int, budget: Budget
     ) -> Generator[Answer, None, tuple[list[Batch], UserError | None]]:
-        """Submit the questions as far as the budget goes; say why no more, if so."""
+        """Submit the questions as far as the budget and the service go; say why no more, if so."""
         found: list[Batch] = []
         stop: UserError | None = None
-        for requests, most, why in self._batches(waiting, budget):
+        for requests, most, why in self._batches(waiting, size, budget):
             stop = why
             if requests:
-                name = self._submit(requests)
+                try:
+                    name = self._submit(requests)
+                except UserError as error:
+                    budget.settle(Usage.at_most(most).of_batch, Usage())
+                    if found:
+                        _log.warning("%s", error)
+                    return found, error
                 found.append(Batch(name, len(requests), most))
                 yield Answer(None, batch=found[-1])
                 _log.info("%s: batch %s has %d questions.", self.info.model, name, len(requests))
         return found, stop
 
     def _batches(
-        self, waiting: Mapping[str, Asked], budget: Budget
+        self, waiting: Mapping[str, Asked], size: int, budget: Budget
     ) -> Iterator[tuple[dict[str, dict[str, Any]], tuple[int, int], UserError | None]]:
         questions = iter(waiting.items())
         stop: UserError | None = None
-        size = min(self._api.batch_size, MOST_REQUESTS)
         while not stop and (some := list(islice(questions, size))):
             requests: dict[str, dict[str, Any]] = {}
             most, length = (0, 0), 0
             for name, asked in some:
                 own = self._server.most(asked.question)
+                body = self._server.body(asked.question, asked.seed)
+                length += (bytes_of := len(json.dumps(body)))
+                if requests and length > MOST_BYTES:
+                    yield requests, most, None
+                    requests, most, length = {}, (0, 0), bytes_of
                 if not budget.set_aside(own.of_batch):
                     stop = self._server.over(budget, own.of_batch)
                     break
-                body = self._server.body(asked.question, asked.seed)
-                length += len(json.dumps(body))
-                if requests and length > MOST_BYTES:
-                    yield requests, most, None
-                    requests, most, length = {}, (0, 0), len(json.dumps(body))
                 requests[name] = body
                 most = (most[0] + own.input_bound, most[1] + own.output_bound)
             yield requests, most, stop
@@ -121,31 +146,56 @@ class BatchRespondent(ChatApiRespondent):
         tried: dict[str, int],
         lexicon: Lexicon | None,
         budget: Budget,
-    ) -> Generator[Answer]:
-        """Wait for batches, and yield what they answer."""
+    ) -> Generator[Answer, None, list[str]]:
+        """Wait for batches, yield what they answer, and return what was said of crowded ones."""
+        crowded: list[str] = []
+        failed: list[UserError] = []
         for batch in batches:
-            failed = self._ended(batch)
+            found = self._ended(batch)
             budget.settle(_reserved(batch), Usage())
-            if failed:
-                yield Answer(None, batch=replace(batch, over=True))
-                raise UserError(
-                    f"respondents.{self.info.model}: the batch {batch.name} was not accepted "
-                    f"({failed}); what was answered is kept."
+            if not found.failed:
+                yield from self._answered(batch, waiting, tried, lexicon, budget)
+            elif found.crowded:
+                crowded.append(found.failed)
+                _log.info(
+                    "%s: batch %s has to wait (%s).", self.info.model, batch.name, found.failed
                 )
-            for name, reply in self._replies(batch):
-                asked = waiting.pop(name, None)
-                if asked is None:  # answered before the run was stopped
-                    continue
-                used = used_by(reply, self._server.most(asked.question)).of_batch
-                budget.settle(Usage(), used)
-                tried[name] = tried.get(name, 0) + 1
-                outcome = self._outcome(asked, reply, used, lexicon)
-                if outcome.passing and tried[name] < _MOST_ROUNDS:
-                    waiting[name] = asked
-                    yield Answer(None, usage=used)
-                else:
-                    yield outcome.answer
+            else:
+                failed.append(self._not_accepted(batch, found.failed))
+                _log.warning("%s", failed[-1])
             yield Answer(None, batch=replace(batch, over=True))
+        if failed:
+            raise failed[0]
+        return crowded
+
+    def _not_accepted(self, batch: Batch, why: str) -> UserError:
+        return UserError(
+            f"respondents.{self.info.model}: the batch {batch.name} was not accepted ({why}); what "
+            "was answered is kept."
+        )
+
+    def _answered(
+        self,
+        batch: Batch,
+        waiting: dict[str, Asked],
+        tried: dict[str, int],
+        lexicon: Lexicon | None,
+        budget: Budget,
+    ) -> Generator[Answer]:
+        """Yield what a batch that is over answers."""
+        for name, reply in self._replies(batch):
+            asked = waiting.pop(name, None)
+            if asked is None:  # answered before the run was stopped
+                continue
+            used = used_by(reply, self._server.most(asked.question)).of_batch
+            budget.settle(Usage(), used)
+            tried[name] = tried.get(name, 0) + 1
+            outcome = self._outcome(asked, reply, used, lexicon)
+            if outcome.passing and tried[name] < _MOST_ROUNDS:
+                waiting[name] = asked
+                yield Answer(None, usage=used)
+            else:
+                yield outcome.answer
 
     def _outcome(
         self, asked: Asked, reply: Reply | Failure, used: Usage, lexicon: Lexicon | None
@@ -160,18 +210,18 @@ class BatchRespondent(ChatApiRespondent):
                 reply = Failure(Kind.PASSING, reply.message)
         return self.outcome(asked, reply, used, lexicon)
 
-    def _ended(self, batch: Batch) -> str:
-        """Wait until a batch is over, through any outage; return why it was not accepted, if so."""
+    def _ended(self, batch: Batch) -> Progress:
+        """Wait until a batch is over, through any outage."""
         said, wait = "", 0.0
         while True:
             try:
-                found: Progress = self._runner.run(self._service.progress(batch.name))
+                found = self._runner.run(self._service.progress(batch.name))
             except Exception as error:
                 failure = self._passing(error)
                 now, wait = f"no news ({failure.message})", failure.wait or 0.0
             else:
                 if found.over:
-                    return found.failed
+                    return found
                 now, wait = f"{found.done} of {batch.questions} answered", 0.0
             if now != said:
                 said = now

@@ -30,6 +30,8 @@ from polbayes.respondents.chat_api.request import flat
 OPENAI, ANTHROPIC = "openai", "anthropic"
 # What both services take as one batch, and more than any reply has.
 MOST_REQUESTS, MOST_BYTES, _MOST_LINE = 50_000, 100 * 2**20, 16 * 2**20
+# OpenAI's code for more tokens under way than the organisation may have.
+_CROWDED = "token_limit_exceeded"
 _STATUS = {
     "invalid_request_error": 400,
     "request_too_large": 400,
@@ -43,11 +45,15 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a batch is; `failed` says why it was not accepted, and is empty otherwise."""
+    """How far a batch is; `failed` says why it was not accepted, and is empty otherwise.
+
+    `crowded` is whether it would be accepted when less is under way.
+    """
 
     done: int
     over: bool
     failed: str = ""
+    crowded: bool = False
 
 
 class BatchService(Protocol):
@@ -104,7 +110,10 @@ class _OpenAI:
         over = found.status in ("completed", "expired", "cancelled", "failed")
         errors = (found.errors.data or []) if found.errors else []
         failed = "; ".join(str(one.message) for one in errors[:3]) or "no reason given"
-        return Progress(done, over, failed if found.status == "failed" else "")
+        if found.status != "failed":
+            return Progress(done, over)
+        crowded = any(one.code == _CROWDED for one in errors)
+        return Progress(done, over, failed, crowded)
 
     async def replies(self, batch: str) -> AsyncGenerator[tuple[str, Reply | Failure]]:
         found = await self._client.batches.retrieve(batch)

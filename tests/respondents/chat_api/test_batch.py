@@ -46,7 +46,8 @@ class Handler(Anthropic):
         if self.path == "/v1/batches":
             assert body["endpoint"] == "/v1/chat/completions"
             requests = {x["custom_id"]: x["body"] for x in world.files[body["input_file_id"]]}
-            return self.send(200, world.submitted(requests).openai())
+            batch = world.submitted(requests)
+            return self.send(200, batch.openai()) if batch else self.send(500, {"error": "oh no"})
         assert self.headers["x-api-key"] == KEY
         assert self.headers["anthropic-version"]
         requests = {x["custom_id"]: x["params"] for x in body["requests"]}
@@ -88,6 +89,8 @@ class Batch:
         self.world, self.requests = world, requests
         self.name = f"batch-{len(world.batches)}"
         self.left = world.polls
+        under_way = [b for b in world.batches.values() if not (b.over or b.crowded)]
+        self.crowded = sum(len(b.requests) for b in (*under_way, self)) > world.room
         self.number = len(world.batches)
 
     def polled(self):
@@ -102,9 +105,13 @@ class Batch:
         counts = {"total": len(self.requests), "completed": 0, "failed": 0}
         status = "in_progress"
         if self.over:
-            status = self.world.ends
+            status = "failed" if self.name in self.world.fails else "completed"
             counts["completed"] = counts["total"]
-        failed = {"object": "list", "data": [{"message": "the file is too old", "code": "x"}]}
+        said = {"message": "the file is too old", "code": "invalid_file"}
+        if self.crowded:
+            status = "failed"
+            said = {"message": "Enqueued token limit reached", "code": "token_limit_exceeded"}
+        failed = {"object": "list", "data": [said]}
         return {
             "id": self.name,
             "object": "batch",
@@ -155,7 +162,9 @@ def world(loopback, monkeypatch):
     monkeypatch.setenv(VARIABLE, KEY)
     world = loopback()
     world.files, world.batches = {}, {}
-    world.polls, world.ends = 1, "completed"
+    world.polls = 1
+    world.fails = set()  # batches that are not accepted
+    world.room = 10**9  # so many questions may be under way
     world.away = 0  # so many questions about batches to come are turned away
     world.cut = lambda raw: raw  # what arrives of a file of replies
     world.expires = lambda prompt: False
@@ -189,6 +198,19 @@ def asked(config, how=OPEN, many=5, **more):
     with closing(open_respondent("m", config, elicitation=how)) as respondent:
         put = [(one, 7) for one in questions(many)]
         return list(respondent.answers(put, lexicon, spent=Usage(), **more))
+
+
+def until_stopped(config, many=5, **more):
+    """Return the answers, and the error that ended them."""
+    found, error = [], ""
+    with closing(open_respondent("m", config, elicitation=OPEN)) as respondent:
+        put = [(one, 7) for one in questions(many)]
+        try:
+            for answer in respondent.answers(put, None, spent=Usage(), **more):
+                found.append(answer)
+        except UserError as raised:
+            error = str(raised)
+    return found, error
 
 
 def of_questions(found):
@@ -462,10 +484,61 @@ def test_a_field_that_is_refused_is_left_out_of_the_next_batch(world):
     assert [a.left_out for a in found if a.left_out] == [{"seed": ""}]
 
 
-def test_a_batch_that_is_not_accepted_stops_with_its_reason(world):
-    world.ends = "failed"
-    with pytest.raises(UserError, match=r"batch-0 was not accepted \(the file is too old\)"):
-        asked(declared(world))
+def test_a_batch_that_is_not_accepted_stops_after_the_others(world):
+    world.fails = {"batch-0"}
+    found, error = until_stopped(declared(world, batch_size=2))
+    assert "batch-0 was not accepted (the file is too old)" in error
+    assert len(of_questions(found)) == 3
+    assert sum(a.batch.over for a in found if a.batch) == len(world.batches) == 3
+
+
+def test_a_batch_that_cannot_be_submitted_stops_after_those_that_were(world):
+    submit, times = world.submitted, iter([True, True])
+    world.submitted = lambda requests: submit(requests) if next(times, False) else None
+    found, error = until_stopped(declared(world, batch_size=2, retries=0))
+    assert "does not answer (status 500" in error
+    assert len(of_questions(found)) == 4
+    assert sum(a.batch.over for a in found if a.batch) == len(world.batches) == 2
+
+
+@pytest.mark.parametrize(
+    ("room", "size", "sizes"),
+    [
+        # What does not fit in beside others waits for them.
+        (3, 2, [2, 2, 1, 2]),
+        # What never fits in is divided.
+        (2, 10, [5, 2, 2, 1, 2, 1, 1]),
+    ],
+)
+def test_more_tokens_than_may_be_under_way_are_submitted_by_and_by(world, room, size, sizes):
+    single = of_questions(asked(declared(world, None)))
+    world.room = room
+    found = asked(declared(world, batch_size=size))
+    assert of_questions(found) == single
+    assert [len(batch.requests) for batch in world.batches.values()] == sizes
+    assert sum(a.batch.over for a in found if a.batch) == len(sizes)
+
+
+def test_no_room_for_a_single_question_stops(world):
+    world.room = 0
+    found, error = until_stopped(declared(world), many=40)
+    assert not of_questions(found)
+    assert "accept a batch of one question (Enqueued token limit reached); what was" in error
+    sizes = [len(batch.requests) for batch in world.batches.values()]
+    assert sizes == [40, 20, 20, *[10] * 4, *[5] * 8, *[2] * 16, *[1] * 16]
+
+
+def test_batches_grow_again_when_there_is_room(world):
+    submit = world.submitted
+
+    def submitted(requests):
+        world.room = 0 if len(requests) > 1 and len(world.batches) < 40 else 10**9
+        return submit(requests)
+
+    world.submitted = submitted
+    assert len(of_questions(asked(declared(world), many=40))) == 40
+    sizes = [len(batch.requests) for batch in world.batches.values()]
+    assert sizes == [40, 20, 20, *[10] * 4, *[5] * 8, *[2] * 16, *[1] * 16, *[2] * 12]
 
 
 def test_a_batch_that_is_gone_is_said(world):
@@ -530,22 +603,14 @@ def test_the_budget_covers_what_is_under_way(world):
     trial = 1000
     world.batches.clear()
     budget = whole * 3 // 5 + trial
-    found, error = [], None
-    with closing(
-        open_respondent("m", declared(world, budget_tokens=budget), elicitation=OPEN)
-    ) as r:
-        try:
-            for answer in r.answers([(q, 7) for q in questions()], None, spent=Usage()):
-                found.append(answer)
-        except UserError as raised:
-            error = raised
+    found, error = until_stopped(declared(world, budget_tokens=budget))
     spent = sum((a.usage for a in found), Usage())
     assert spent.input + spent.output <= budget
     # All but the trial question is charged as a batch.
     assert 0 < spent.batch_input < spent.input
     for batch in (a.batch for a in found if a.batch and not a.batch.over):
         assert sum(batch.most) <= budget
-    assert error is None or "budget_tokens" in str(error)
+    assert not error or "budget_tokens" in error
     assert len(of_questions(found)) == sum(len(b.requests) for b in world.batches.values())
 
 
