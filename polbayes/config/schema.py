@@ -93,6 +93,8 @@ class ApiConfig:
     batch: str | None = None
     batch_size: int = number(10_000, ge=1)
     batch_poll: float = number(60.0, gt=0, says=_POSITIVE)
+    # Ids of batches whose replies cannot be fetched any more: their questions are asked again.
+    lost_batches: list[str] = field(default_factory=list)
     # Prices per million tokens.
     price_input: float | None = number(None, ge=0, says=_FROM_ZERO)
     price_output: float | None = number(None, ge=0, says=_FROM_ZERO)
@@ -105,7 +107,7 @@ class ApiConfig:
 # Keys of `ApiConfig` that change neither a question nor its answer.
 API_MEANS = (
     *("key_variable", "concurrency", "requests_per_minute", "timeout", "retries", "backoff"),
-    *("batch", "batch_size", "batch_poll"),
+    *("batch", "batch_size", "batch_poll", "lost_batches"),
     *("price_input", "price_output", "currency", "budget", "budget_tokens"),
 )
 

@@ -40,6 +40,12 @@ _log = logging.getLogger("polbayes")
 _MOST_ROUNDS = 3
 # So many batches are submitted at a time once larger ones were too many tokens.
 _MOST_PIECES = 16
+# What a service says of a batch, or a file of its replies, that it does not have.
+_GONE = ("status 400", "status 404", "status 410")
+
+
+class _GoneError(Exception):
+    """A batch or its replies cannot be found."""
 
 
 class BatchRespondent(ChatApiRespondent):
@@ -65,9 +71,10 @@ class BatchRespondent(ChatApiRespondent):
         budget = Budget(self._api, spent)
         waiting = {_name(asked): asked for asked in (Asked(*pair) for pair in questions)}
         tried: dict[str, int] = {}
-        for batch in batches:
+        kept = yield from self._without_lost(batches, budget)
+        for batch in kept:
             budget.reserve(_reserved(batch))
-        yield from self._collected(batches, waiting, tried, lexicon, budget)
+        yield from self._collected(kept, waiting, tried, lexicon, budget)
         size = largest = min(self._api.batch_size, MOST_REQUESTS)
         while waiting:
             if not self._tried:
@@ -150,20 +157,26 @@ class BatchRespondent(ChatApiRespondent):
         """Wait for batches, yield what they answer, and return what was said of crowded ones."""
         crowded: list[str] = []
         failed: list[UserError] = []
+        gone: dict[str, str] = {}
         for batch in batches:
-            found = self._ended(batch)
+            try:
+                found = self._ended(batch)
+                if found.crowded:
+                    crowded.append(found.failed)
+                    _log.info("%s: %s has to wait (%s).", self.info.model, batch.name, found.failed)
+                elif found.failed:
+                    failed.append(self._not_accepted(batch, found.failed))
+                    _log.warning("%s", failed[-1])
+                else:
+                    yield from self._answered(batch, waiting, tried, lexicon, budget)
+            except _GoneError as error:
+                # Not over before the user says so: another key may find it.
+                gone[batch.name] = str(error)
+                continue
             budget.settle(_reserved(batch), Usage())
-            if not found.failed:
-                yield from self._answered(batch, waiting, tried, lexicon, budget)
-            elif found.crowded:
-                crowded.append(found.failed)
-                _log.info(
-                    "%s: batch %s has to wait (%s).", self.info.model, batch.name, found.failed
-                )
-            else:
-                failed.append(self._not_accepted(batch, found.failed))
-                _log.warning("%s", failed[-1])
             yield Answer(None, batch=replace(batch, over=True))
+        if gone:
+            failed.append(self._gone(gone))
         if failed:
             raise failed[0]
         return crowded
@@ -172,6 +185,16 @@ class BatchRespondent(ChatApiRespondent):
         return UserError(
             f"respondents.{self.info.model}: the batch {batch.name} was not accepted ({why}); what "
             "was answered is kept."
+        )
+
+    def _gone(self, gone: Mapping[str, str]) -> UserError:
+        """Return the error for batches that cannot be found, with what was said of each."""
+        names = ",".join(gone)
+        return UserError(
+            f"respondents.{self.info.model}: the batch service at {self._api.base_url} no longer "
+            f"has {names} for this key ({next(iter(gone.values()))}); if the replies are lost, set "
+            f"respondents.{self.info.model}.api.lost_batches=[{names}] to ask these questions "
+            "again; what was answered is kept."
         )
 
     def _answered(
@@ -217,7 +240,7 @@ class BatchRespondent(ChatApiRespondent):
             try:
                 found = self._runner.run(self._service.progress(batch.name))
             except Exception as error:
-                failure = self._passing(error)
+                failure = self._passing(error, of_batch=True)
                 now, wait = f"no news ({failure.message})", failure.wait or 0.0
             else:
                 if found.over:
@@ -244,7 +267,7 @@ class BatchRespondent(ChatApiRespondent):
                             yield name, reply
                 return
             except Exception as error:
-                failure = self._passing(error)
+                failure = self._passing(error, of_batch=True)
                 if tries >= self._api.retries:
                     raise self._unreachable(failure) from error
             tries += 1
@@ -275,11 +298,13 @@ class BatchRespondent(ChatApiRespondent):
             tries += 1
             self._runner.run(asyncio.sleep(failure.wait or self._server.back_off(tries)))
 
-    def _passing(self, error: Exception) -> Failure:
+    def _passing(self, error: Exception, *, of_batch: bool = False) -> Failure:
         """Return a failure after which the service may be asked again; raise any other."""
         failure = judge(error, secret=self._server.secret)
         if failure.kind in (Kind.PASSING, Kind.THROTTLED):
             return failure
+        if of_batch and failure.message.startswith(_GONE):
+            raise _GoneError(failure.message) from error
         raise self._unreachable(failure) from error
 
     def _unreachable(self, failure: Failure) -> UserError:

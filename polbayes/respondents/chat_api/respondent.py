@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polbayes.config.schema import ApiConfig, ElicitationConfig
+from polbayes.data.prose import form
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import Lexicon
@@ -173,13 +174,17 @@ class ChatApiRespondent:
         batches: Sequence[Batch] = (),
     ) -> Generator[Answer]:
         """Yield the answers as they arrive (see `ConcurrentRespondent`)."""
-        if batches:
-            raise UserError(
-                f"respondents.{self.info.model}.api.batch: batch {batches[0].name} is still to be "
-                "fetched; set it as before, so that no question is paid for twice."
-            )
         self._server.left_out.fields |= left_out
         budget = Budget(self._api, spent)
+        if kept := (yield from self._without_lost(batches, budget)):
+            names = ",".join(batch.name for batch in kept)
+            where = f"respondents.{self.info.model}.api"
+            raise UserError(
+                f"{where}.batch: {form(len(kept), 'batch', 'batches')} {names} "
+                f"{form(len(kept), 'is', 'are')} still to be fetched; set it as before, so that no "
+                f"question is paid for twice, or {where}.lost_batches=[{names}] if the replies are "
+                "lost."
+            )
         if not self._tried:
             yield from self._trial(lexicon, budget)
         queue = Queue(questions)
@@ -212,6 +217,20 @@ class ChatApiRespondent:
         finally:
             if tasks:
                 self._runner.run(_cancelled(tasks))
+
+    def _without_lost(
+        self, batches: Sequence[Batch], budget: Budget
+    ) -> Generator[Answer, None, list[Batch]]:
+        """Charge lost batches as much as they may have cost, and return the others."""
+        kept: list[Batch] = []
+        for batch in batches:
+            if batch.name in self._api.lost_batches:
+                used = replace(Usage.at_most(batch.most).of_batch, uncounted=batch.questions)
+                budget.settle(Usage(), used)
+                yield Answer(None, usage=used, batch=replace(batch, over=True))
+            else:
+                kept.append(batch)
+        return kept
 
     def _begin(
         self,

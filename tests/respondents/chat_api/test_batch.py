@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 
 import loopback as servers
 import pytest
@@ -66,6 +67,8 @@ class Handler(Anthropic):
             return self.send(200, batch.polled().openai())
         if self.path == f"/v1/messages/batches/{name}":
             return self.send(200, batch.polled().anthropic())
+        if name in world.files_gone:
+            return self.send(404, {"error": {"message": "no such file"}})
         openai = self.path == f"/v1/files/{name}/content"
         lines = [batch.line(*pair, openai=openai) for pair in reversed(batch.requests.items())]
         text = "\n".join([*map(json.dumps, lines), "no json", ""])
@@ -87,7 +90,7 @@ def about_file(name):
 class Batch:
     def __init__(self, world, requests):
         self.world, self.requests = world, requests
-        self.name = f"batch-{len(world.batches)}"
+        self.name = f"batch-{next(world.numbers)}"
         self.left = world.polls
         under_way = [b for b in world.batches.values() if not (b.over or b.crowded)]
         self.crowded = sum(len(b.requests) for b in (*under_way, self)) > world.room
@@ -161,8 +164,9 @@ def world(loopback, monkeypatch):
     monkeypatch.setattr(servers, "Handler", Handler)
     monkeypatch.setenv(VARIABLE, KEY)
     world = loopback()
-    world.files, world.batches = {}, {}
+    world.files, world.batches, world.numbers = {}, {}, count()
     world.polls = 1
+    world.files_gone = set()
     world.fails = set()  # batches that are not accepted
     world.room = 10**9  # so many questions may be under way
     world.away = 0  # so many questions about batches to come are turned away
@@ -541,10 +545,48 @@ def test_batches_grow_again_when_there_is_room(world):
     assert sizes == [40, 20, 20, *[10] * 4, *[5] * 8, *[2] * 16, *[1] * 16, *[2] * 12]
 
 
-def test_a_batch_that_is_gone_is_said(world):
-    gone = replace(next(a.batch for a in asked(declared(world)) if a.batch), name="batch-9")
-    with pytest.raises(UserError, match=r"does not answer \(status 404: no such batch\)"):
-        asked(declared(world), batches=[gone])
+def submitted_before(world, service="openai"):
+    """Return batches of which one is still there and two are gone, and the world as it was."""
+    known = [a.batch for a in asked(declared(world, service, batch_size=2)) if a.batch]
+    batches = [batch for batch in known if not batch.over]
+    del world.batches["batch-0"]
+    if service == "openai":  # knows the batch, and has its file no more
+        world.files_gone = {"batch-2"}
+    else:
+        del world.batches["batch-2"]
+    return batches
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_batches_that_are_gone_are_named_after_the_others_are_fetched(world, service):
+    found, error = until_stopped(declared(world, service), batches=submitted_before(world, service))
+    assert "no longer has batch-0,batch-2 for this key (status 404: no such batch)" in error
+    assert "set respondents.m.api.lost_batches=[batch-0,batch-2] to ask these questions" in error
+    assert set(of_questions(found)) == {"i2", "i3"}
+    assert [(a.batch.name, a.batch.over) for a in found if a.batch] == [("batch-1", True)]
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic", None])
+def test_questions_of_lost_batches_are_asked_again(world, service):
+    batches = submitted_before(world, service or "openai")
+    protocol = {"protocol": "anthropic"} if service == "anthropic" else {}
+    lost = ["batch-0", "batch-2", *(["batch-1"] if service is None else [])]
+    world.bodies.clear()
+    before = set(world.batches)
+    found = asked(declared(world, service, lost_batches=lost, **protocol), batches=batches)
+    assert of_questions(found) == of_questions(asked(declared(world, None, **protocol)))
+    over = [a.batch.name for a in found if a.batch and a.batch.over]
+    new = [batch for name, batch in world.batches.items() if name not in before]
+    if service is None:
+        assert (over, new) == (["batch-0", "batch-1", "batch-2"], [])
+    else:
+        assert over[:3] == ["batch-0", "batch-2", "batch-1"]
+        assert [len(batch.requests) for batch in new] == [3]
+    # What was lost may have been paid for.
+    used = [a.usage for a in found if a.batch and a.batch.name in lost]
+    for batch, usage in zip((b for b in batches if b.name in lost), used, strict=True):
+        assert (usage.batch_input_bound, usage.batch_output_bound) == batch.most
+        assert usage.uncounted == batch.questions
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
@@ -593,8 +635,11 @@ def test_the_service_of_another_protocol_is_refused(service, protocol, profile):
 
 def test_single_requests_do_not_forget_a_batch(world):
     known = next(a.batch for a in asked(declared(world)) if a.batch)
-    with pytest.raises(UserError, match="batch batch-0 is still to be fetched"):
+    said = r"batch batch-0 is still to be fetched; .* or respondents.m.api.lost_batches=\[batch-0\]"
+    with pytest.raises(UserError, match=said):
         asked(declared(world, None), batches=[known])
+    with pytest.raises(UserError, match="batches batch-0,batch-7 are still to be fetched"):
+        asked(declared(world, None), batches=[known, replace(known, name="batch-7")])
 
 
 def test_the_budget_covers_what_is_under_way(world):
@@ -683,3 +728,33 @@ def test_a_run_that_is_stopped_while_it_waits_goes_on_from_there(
     assert (found["completion"].values == expected["completion"].values).all()
     assert (found["status"].values == expected["status"].values).all()
     assert int((found["completion"].values != "").sum()) == 36
+
+
+def test_a_run_asks_the_questions_of_a_lost_batch_again(world, tmp_path, monkeypatch, capsys):
+    def run(*more):
+        where = [f"+respondents.m.api.base_url={world.url}", f"run_dir={tmp_path}"]
+        return _main([*RUN, *where, *more]), capsys.readouterr().err
+
+    batched = ["+respondents.m.api.batch=openai", "+respondents.m.api.batch_poll=0.01"]
+    batched += ["+respondents.m.api.batch_size=20"]
+
+    def interrupted(respondent, batch):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchRespondent, "_ended", interrupted)
+        assert run(*batched)[0] != 0
+    (kept, lost) = world.batches.values()
+    del world.batches[lost.name]
+    for more in (batched, []):
+        code, said = run(*more)
+        assert code != 0
+        assert f"respondents.m.api.lost_batches=[{lost.name}]" in said
+    assert run(*batched, f"+respondents.m.api.lost_batches=[{lost.name}]")[0] == 0
+    again = world.batches[max(world.batches)]
+    assert again.requests == lost.requests
+    assert not again.requests.keys() & kept.requests.keys()
+    assert int((open_responses(tmp_path)["completion"].values != "").sum()) == 36
+    # It is over for good, and the key not needed any more.
+    assert run(*batched)[0] == run()[0] == 0
+    assert len(world.batches) == 2
