@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from polbayes.config.schema import RespondentConfig
 from polbayes.data.json_lines import Cell, Record, cell_of, read
+from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import render
 from polbayes.probing.dispatch import Asking, ask_all, before, note
@@ -106,6 +107,7 @@ class _Session(ExitStack):
         self._judge, self._show = judge, show
         self._respondent: Respondent | None = None
         if path is None:
+            _check_unkept(judge)
             path = Path(self.enter_context(TemporaryDirectory())) / "replies.jsonl"
         self._journal = judge.asking.open_journal(path, judge.journal_settings)
         self.push(self._journal)
@@ -153,6 +155,15 @@ class _Session(ExitStack):
             for text in self._respondent.warnings(asking.lexicon):
                 note(self._journal, text)
         return self._respondent
+
+
+def _check_unkept(judge: Judge) -> None:
+    """Refuse batches of which nothing would be left if the process is stopped while it waits."""
+    if judge.respondent.api is not None and judge.respondent.api.batch is not None:
+        raise UserError(
+            f"respondents.{judge.info.model}.api.batch: replies may come a day later, and need a "
+            "journal to be fetched; give journal_dir, or leave batch out."
+        )
 
 
 def judged_before(journal: Path) -> set[str]:

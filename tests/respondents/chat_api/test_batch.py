@@ -8,15 +8,24 @@ from itertools import count
 
 import loopback as servers
 import pytest
-from loopback import KEY, VARIABLE, completion
+from loopback import KEY, VARIABLE, Said, completion
 from native_servers import Anthropic
 
 from polbayes.cli import _main
-from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfig
-from polbayes.data.dataset import open_responses
+from polbayes.coding import get_coder
+from polbayes.config.schema import (
+    ApiConfig,
+    CoderConfig,
+    ElicitationConfig,
+    JudgeConfig,
+    RespondentConfig,
+)
+from polbayes.data.dataset import STANCE, STANCE_CLASSES, open_responses
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.prompts import load_lexicon
+from polbayes.instrument.scenarios import UNITS
+from polbayes.probing.journal import cell_of, read
 from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.anthropic import completion_of, message_of
@@ -758,3 +767,66 @@ def test_a_run_asks_the_questions_of_a_lost_batch_again(world, tmp_path, monkeyp
     # It is over for good, and the key not needed any more.
     assert run(*batched)[0] == run()[0] == 0
     assert len(world.batches) == 2
+
+
+def at(world, start):
+    """Declare a model behind the world's batch service under a key."""
+    api = {"base_url": world.url, "key_variable": VARIABLE, "batch": "openai", "batch_poll": 0.01}
+    return [f"+{start}.api.{key}={value}" for key, value in api.items()]
+
+
+JUDGE = [
+    *("+experiment=wvs_prefixes", "respondents=simulated", "models=[left]", "items=[wvs-01]"),
+    *("prefixes.only=[baseline]", "elicitation.runs=2", "coding.coders=[gpt]"),
+    *("+coding.models.gpt.kind=judge", "+coding.models.gpt.checkpoint=m-1"),
+]
+
+
+def test_a_judge_is_asked_by_one_batch_for_each_attempt(world, tmp_path, monkeypatch):
+    clear = dict.fromkeys(STANCE_CLASSES, 2) | {"agree": 92}
+    world.answer = lambda prompt, body: Said(json.dumps(clear) if len(world.batches) > 1 else "hm")
+    given = [*JUDGE, *at(world, "coding.models.gpt.judge"), f"run_dir={tmp_path}"]
+
+    def interrupted(respondent, batch):
+        raise KeyboardInterrupt
+
+    assert _main([*given, "stages=[probe]"]) == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchRespondent, "_ended", interrupted)
+        assert _main([*given, "stages=[code]"]) != 0
+    assert _main([*given, "stages=[code]"]) == 0
+    first, second = (batch.requests for batch in world.batches.values())
+    # A practice answer is judged with the first.
+    assert len(first) - 1 == len(second) > 1
+    data = open_responses(tmp_path)
+    assert (data["stance"].values[data["completion"].values != ""] == STANCE["agree"]).all()
+
+
+def test_a_judge_without_a_journal_is_not_asked_by_batches(world):
+    api = declared(world).api
+    judge = CoderConfig(kind="judge", checkpoint="m-1", judge=JudgeConfig(api=api))
+    with pytest.raises(UserError, match=r"coding.models.gpt.judge.api.batch: .* journal_dir"):
+        get_coder("gpt", {"gpt": judge})(["Two is more than one."], ["I agree."])
+    assert not world.batches
+
+
+def test_every_stage_of_a_role_play_is_a_batch(world, tmp_path):
+    play = [
+        *("+experiment=politicsbench", "respondents=none", "roleplay.scenarios=[union]"),
+        *("roleplay.wordings=[original]", "stages=[probe]"),
+        *("+respondents.m.backend=chat_api", "+respondents.m.checkpoint=m-1"),
+        *at(world, "respondents.m"),
+    ]
+    assert _main([*play, f"run_dir={tmp_path / 'batch'}"]) == 0
+    assert [len(batch.requests) for batch in world.batches.values()] == [2] * len(UNITS)
+    assert _main([*play, "respondents.m.api.batch=null", f"run_dir={tmp_path / 'single'}"]) == 0
+    batched, single = (
+        {
+            cell_of(r): r["text"]
+            for r in read(tmp_path / name / "journal" / "m.jsonl")
+            if "cell" in r
+        }
+        for name in ("batch", "single")
+    )
+    assert len(batched) == 2 * len(UNITS)
+    assert batched == single
