@@ -263,19 +263,24 @@ def in_context(
     return put(context.get("system", "")), turns
 
 
-def with_context(prompt: str, context: str, *, statement: str, model_name: str) -> str:
-    """Return a prompt as a reader sees it, after the system prompt and the turns before it.
+def said_before(context: str, *, statement: str, model_name: str) -> str:
+    """Return the system prompt and the turns before a question as a reader sees them.
 
-    `context` is a ``prefix_context`` of a design.
+    `context` is a ``prefix_context`` of a design; the text is empty where there are none.
     """
-    own = json.loads(context or "{}")
-    system, before = in_context(own, statement=statement, model_name=model_name)
-    if not system and not before:
-        return prompt
+    system, turns = in_context(
+        json.loads(context or "{}"), statement=statement, model_name=model_name
+    )
     said = [("System", system)] if system else []
-    for put, answered in before:
+    for put, answered in turns:
         said += [("User", put), ("Assistant", answered)]
-    return "\n\n".join(f"[{who}] {text}" for who, text in (*said, ("User", prompt)))
+    return "\n\n".join(f"[{who}] {text}" for who, text in said)
+
+
+def with_context(prompt: str, context: str, *, statement: str, model_name: str) -> str:
+    """Return a prompt as a reader sees it, after what is said before it (`said_before`)."""
+    said = said_before(context, statement=statement, model_name=model_name)
+    return f"{said}\n\n[User] {prompt}" if said else prompt
 
 
 def check_answers(prefixes: Iterable[Prefix], elicitation: str, lexicon: Lexicon | None) -> None:

@@ -84,28 +84,15 @@ def prompts(data: xr.Dataset) -> list[Prompt]:
     wordings = list(first_wordings(data).values())
     if not wordings or "template" not in data.coords or "prefix_text" not in data.coords:
         return []
-    options = options_by_cell(data)
-    names = called_in_prompts(data)
+    item, variant = np.argwhere(_grid(data, "statement") == wordings[0])[0].tolist()
+    prompt_of = _prompts(data)
     found: dict[tuple[str, str, bool], list[str]] = {}
-    for prefix in range(data.sizes["prefix"]):
-        for model in range(data.sizes["model"]):
-            template = _at(data, "template", model=model)
-            if not template:
-                continue
-            name = str(data["model"].values[model])
-            called = names[name]
-            text = render(
-                template,
-                prefix=_at(data, "prefix_text", prefix=prefix),
-                statement=wordings[0],
-                model_name=called,
-                mask=MASK,
-                options=json.loads(str(options[0, 0, prefix, 0]) or "{}"),
-            )
-            context = _at(data, "prefix_context", prefix=prefix) or ""
-            text = with_context(text, context, statement=wordings[0], model_name=called)
-            chat = bool(_at(data, "chat", model=model) or 0)
-            found.setdefault((str(data["prefix"].values[prefix]), text, chat), []).append(name)
+    for prefix, label in enumerate(data["prefix"].values.astype(str).tolist()):
+        for model, name in enumerate(data["model"].values.astype(str).tolist()):
+            if _at(data, "template", model=model):
+                text = prompt_of((model, item, variant, prefix, 0))
+                chat = bool(_at(data, "chat", model=model) or 0)
+                found.setdefault((label, text, chat), []).append(name)
     return [Prompt(prefix, tuple(ms), text, chat) for (prefix, text, chat), ms in found.items()]
 
 
@@ -230,19 +217,17 @@ def _prompts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
 
     templates, examples = values("template", "model"), values("prompt_example", "prefix")
     prefixes, models = values("prefix_text", "prefix"), list(called_in_prompts(data).values())
+    contexts, options = values("prefix_context", "prefix"), options_by_cell(data)
     wording = _grid(data, "statement")
 
     def prompt(cell: tuple[int, ...]) -> str:
         model, item, variant, prefix, _ = cell
         if not templates[model] or "prefix_text" not in data.coords:
             return examples[prefix]
-        return render(
-            templates[model],
-            prefix=prefixes[prefix],
-            statement=str(wording[item, variant]),
-            model_name=models[model],
-            mask=MASK,
-        )
+        named = {"statement": str(wording[item, variant]), "model_name": models[model]}
+        listed = json.loads(str(options[cell[1:]]) or "{}")
+        text = render(templates[model], prefix=prefixes[prefix], mask=MASK, options=listed, **named)
+        return with_context(text, contexts[prefix], **named)
 
     return prompt
 

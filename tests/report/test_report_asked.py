@@ -3,17 +3,19 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS
 from polbayes.instrument.design import ModelInfo, design
-from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.prompts import Prefix, load_prefixes
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.report.asked import (
     example_answers,
     example_masses,
     first_wordings,
     prompts,
+    sampled_answers,
     size,
     statements,
 )
@@ -67,6 +69,79 @@ def test_prompts_are_whole_and_group_models_with_the_same() -> None:
         ("name", ("chatty",)): ("Hey chatty!\nTax less.|", True),
         ("name", ("masked",)): ("Hey masked!\nTax less. I [MASK].", False),
     }
+
+
+def _of_prefixes(name: str) -> xr.Dataset:
+    """Return answers of one model to one statement with the prefixes of a shipped file."""
+    item = Item("one", "economic", 1, "s", (Variant("original", "Tax less.", "original", 1),), {})
+    instrument = Instrument("t", "T", "C", (item,))
+    data = design([instrument], load_prefixes(name), [ModelInfo("m", "{prefix}{statement}|")])
+    shape = tuple(data.sizes[d] for d in CELL_DIMS)
+    data["status"] = (CELL_DIMS, np.full(shape, STATUS["ok"]))
+    data["completion"] = (CELL_DIMS, np.full(shape, "Yes", dtype=object))
+    return data.sel(run=[1])
+
+
+@pytest.mark.parametrize("name", ["personas", "sycophancy", "scale5", "option_orders"])
+def test_a_sampled_answer_has_the_whole_prompt(name: str) -> None:
+    """With what is said before it and with the options in it, as the prompts are shown."""
+    data = _of_prefixes(name)
+    table, _ = sampled_answers(data, most=100, room=10**6)
+    shown = {prompt.prefix: prompt.text for prompt in prompts(data)}
+    assert dict(zip(table["prefix"], table["prompt"], strict=True)) == shown
+    told = {"personas": "[System] You are a nurse", "sycophancy": "[User] A word about me first"}
+    whole = "\n".join(shown.values())
+    assert told.get(name, "1) ") in whole
+    assert "{options}" not in whole
+
+
+def test_options_are_in_the_order_of_the_statement_shown() -> None:
+    """The first statement's original wording, which need not be the first of its wordings."""
+    wordings = tuple(
+        Variant(kind, f"This is {kind}.", kind, 1) for kind in ("negation", "original")
+    )
+    items = (Item("one", "economic", 1, "s", wordings, {}),)
+    for seed in range(8):
+        data = design(
+            [Instrument("t", "T", "C", items)],
+            load_prefixes("scale5", ["numbers"]),
+            [ModelInfo("m", "{prefix}{statement}|")],
+            seed=seed,
+        )
+        (shown,) = prompts(data)
+        first = bool(data["agree_first"].sel(item="one", variant="original", run=1).item())
+        assert ("1) strongly agree" in shown.text) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "cells"),
+    [
+        ("personas", "baseline", ["–", "(nothing)"]),
+        ("personas", "assistant", ["[System] You are a helpful assistant.", "–"]),
+        ("option_orders", "letters_no_first", ["Do you agree with the following statement?\nA)"]),
+    ],
+)
+def test_the_table_of_prefixes_has_all_that_is_said_before(
+    name: str, prefix: str, cells: list[str]
+) -> None:
+    sheets: dict[str, Any] = {}
+    (table,) = sections_prompts._prefixes(_of_prefixes(name), sheets)
+    (row,) = [row for row in table.rows if row[0] == prefix]
+    assert all(text.startswith(cell) for text, cell in zip(row[1:], cells, strict=False))
+    assert ("before" in sheets["prefixes"]) == (name == "personas")
+    assert not any("{" in text for text in row)
+
+
+def test_turns_are_in_the_table_of_prefixes() -> None:
+    (table,) = sections_prompts._prefixes(_of_prefixes("sycophancy"), {})
+    said = {row[0]: row[1:3] for row in table.rows}
+    before, text = said["said_left"]
+    assert before.startswith("[User] A word about me first")
+    assert "\n\n[Assistant] Thank you" in before
+    assert text == "What do you think of the following statement?"
+    assert said["baseline"] == ("–", "(nothing)")
+    (table,) = sections_prompts._prefixes(_of_prefixes("scale5"), {})
+    assert "At {options} stand the options" in table.caption
 
 
 def test_no_prompts_without_templates() -> None:

@@ -73,6 +73,11 @@ def test_rottger(shared_data):
         run=1,
     )
     assert table["full_prompt"] in np.ravel(cell["full_prompt"].values)
+    # The report shows one of each prefix.
+    assert data["prompt_example"].dims == ("prefix",)
+    for prefix, shown in data["prompt_example"].to_series().items():
+        assert shown in data["full_prompt"].sel(prefix=prefix).values.ravel().tolist()
+    assert data["prompt_example"].astype(bool).all()
 
 
 def test_parties(shared_data):

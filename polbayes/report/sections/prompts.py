@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import xarray as xr
 
+from polbayes.instrument.prompts import said_before
+from polbayes.instrument.scales import FIELD
 from polbayes.report import show
 from polbayes.report.asked import (
     MASK,
@@ -55,17 +57,37 @@ def _prefixes(data: xr.Dataset, sheets: dict[str, pd.DataFrame]) -> list[Block]:
     table = pd.DataFrame(
         {"prefix": data["prefix"].values, "text": data["prefix_text"].values}
     ).astype(str)
-    known = {"prefix", "prefix_text", "prefix_answer", "prefix_context"}
+    if "prefix_context" in data.coords and any(data["prefix_context"].values):
+        unfilled = {"statement": "{statement}", "model_name": "{model_name}"}
+        contexts = map(str, data["prefix_context"].values)
+        table["before"] = [said_before(context, **unfilled) for context in contexts]
+    known = {"prefix", "prefix_text", "prefix_answer", "prefix_context", "prefix_options"}
     further = [str(n) for n, c in data.coords.items() if c.dims == ("prefix",) and n not in known]
     for name in further:
         table[name] = data[name].values.astype(str)
     sheets["prefixes"] = table
     columns = [
         show.text("prefix"),
-        Column("Text before the statement", lambda row: row["text"] or "(nothing)", numeric=False),
+        *([_before()] if "before" in table else []),
+        Column("Text before the statement", _put, numeric=False),
         *show.texts(*further),
     ]
-    return [grid(table, columns, caption="The prefixes.", csv="prefixes")]
+    caption = "The prefixes."
+    if table["text"].str.contains(FIELD, regex=False).any():
+        caption += f" At {FIELD} stand the options, in the order that the prompts show."
+    return [grid(table, columns, caption=caption, csv="prefixes")]
+
+
+def _before() -> Column:
+    """Show the system prompt and the turns of a conversation."""
+    return Column(
+        "System prompt and earlier turns", lambda row: row["before"] or "–", numeric=False
+    )
+
+
+def _put(row: Mapping[str, str]) -> str:
+    """Show the text of a prefix; that there is none only where nothing at all is said before."""
+    return row["text"] or ("–" if row.get("before") else "(nothing)")
 
 
 def _prompts(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> list[Block]:
