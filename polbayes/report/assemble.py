@@ -1,8 +1,6 @@
 """Gathering the contents of a run's folder into the results of a report."""
 
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ from polbayes.data.provenance import versions
 from polbayes.data.tables import read_csv
 from polbayes.errors import UserError
 from polbayes.instrument.poles import poles_in
+from polbayes.report.heading import heading_in
 from polbayes.report.keying_errors import coder_warnings
-from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.sections.validity import MOSTLY
 
@@ -34,9 +32,6 @@ _STUDIES = (
     "Negations and opposites: Lunardi, La Barbera and Roitero (2024), The Elusiveness of Detecting "
     "Political Bias in Language Models.",
 )
-
-# Keys that change what the titles and leads of the shipped experiments speak of.
-_SUBJECT = {"instruments", "prefixes", "prefixes.only", "variants", "elicitation"}
 
 
 def assemble(
@@ -59,11 +54,12 @@ def assemble(
         if stage not in stages:
             raise UserError(f"report: stage '{stage}' was not run in {folder}; add it to stages.")
     fit, coded = stages["fit"], stages["code"]
+    title, description = heading_in(folder, config, stages)
     notes = [line for line in str(responses.attrs.get("notes", "")).splitlines() if line]
     measures = read_tables(folder / "measures")
     return Results(
-        title=config.title or config.name,
-        description=config.description,
+        title=title,
+        description=description,
         name=config.name,
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -94,19 +90,6 @@ def assemble(
         study=config.report.study or "",
         maps=config.report.maps or (),
     )
-
-
-def with_own_heading(results: Results, instruments: Sequence[str]) -> Results:
-    """Replace title and lead by the titles of the instruments if the command changed the subject.
-
-    What an experiment says of itself is a fixed text, and is not true of other statements or ways
-    to ask them.
-    """
-    changed = {part.lstrip("+~").split("=")[0] for part in shlex.split(results.command)}
-    if "title" in changed or not changed & _SUBJECT:
-        return results
-    title = f"Political leaning: {listed(list(instruments))}" if instruments else results.name
-    return replace(results, title=title, description="")
 
 
 def mass_elsewhere(measures: Mapping[str, pd.DataFrame]) -> list[str]:

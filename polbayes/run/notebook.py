@@ -257,8 +257,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook, with a link to the report."""
+        from polbayes.report.heading import heading_in
+        from polbayes.run.manifest import Manifest
+
+        title, _ = heading_in(self.folder, self.config, Manifest(self.folder).stages)
         lines, link = escape(self._lines), escape(self.report.as_posix(), quote=True)
-        head = f"<strong>{escape(self.config.title or self.config.name)}</strong>"
+        head = f"<strong>{escape(title)}</strong>"
         there = f'<a href="{link}">Report</a>' if self.report.is_file() else ""
         return f"<div>{head}<pre>{lines}</pre>{there}</div>"
 

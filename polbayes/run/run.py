@@ -261,16 +261,17 @@ def _probe(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
     imported = {} if config.imported is None else {"elicitation": "imported"}
     data = design.assign_attrs(provenance(job, started) | imported)
     path = job.folder / "responses.nc"
+    about = {"instruments": [one.title for one in job.plan.instruments]}
     if config.imported is not None:
         write_dataset(data, path)
         notes = str(data.attrs["notes"]).splitlines()
         for sentence in notes:
             say(f"probe: {sentence}")
-        return ["responses.nc"], {"notes": notes}
+        return ["responses.nc"], about | {"notes": notes}
     lexicon = None if config.elicitation.kind == "open_ended" else job.plan.lexicon
     consolidate(data, journals, lexicon, path)
     (job.folder / DESIGN).unlink(missing_ok=True)
-    return ["responses.nc"], {"usage": usage} if usage else {}
+    return ["responses.nc"], about | ({"usage": usage} if usage else {})
 
 
 def _asked(job: Job[Plan]) -> tuple[dict[str, Path], dict[str, str], xr.Dataset]:
@@ -479,7 +480,7 @@ def fit_into(
 
 
 def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
-    from polbayes.report.assemble import assemble, with_own_heading
+    from polbayes.report.assemble import assemble
     from polbayes.report.write import write_report
 
     with opened_responses(job.folder) as responses:
@@ -492,7 +493,6 @@ def _report(job: Job[Plan]) -> tuple[list[str], dict[str, Any]]:
             command=job.command,
             citations=[f"{i.title}. {i.citation}" for i in job.plan.instruments],
         )
-        results = with_own_heading(results, [one.title for one in job.plan.instruments])
         write_report(results, job.folder / "report")
     return ["report/index.html"], {}
 

@@ -15,6 +15,8 @@ from polbayes.config.compose import compose
 from polbayes.data.groups import group_of
 from polbayes.errors import UserError
 from polbayes.run.notebook import _as_overrides
+from polbayes.tasks.compare.finished import load_finished
+from polbayes.tasks.compare.tables import run_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
@@ -137,6 +139,13 @@ def test_it_shows_its_answer(run):
     assert str(run.report) in repr(run)
     page = run._repr_html_()
     assert "<pre>" in page
+    # Other prefixes than the experiment's, so that its title is not theirs; as in the report.
+    title = "Political leaning: Political items of the EVS/WVS"
+    assert f"<strong>{title}" in page
+    assert f"<h1>{title}" in run.report.read_text(encoding="utf-8")
+    assert run.results.title.startswith(title)
+    (own,) = run_table([load_finished("own", run.folder)])["title"]
+    assert own == run.results.title
     assert "<script" not in page
 
 

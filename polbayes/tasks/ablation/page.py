@@ -14,16 +14,16 @@ from polbayes.report.sections.ablation import PANELS, ablation, which
 from polbayes.report.visible import visible
 
 
-def front(config: RunConfig, tables: Mapping[str, pd.DataFrame]) -> Front:
-    """Make the front of the page."""
+def front(config: RunConfig, own: tuple[str, str], tables: Mapping[str, pd.DataFrame]) -> Front:
+    """Make the front of the page from the title and the lead of the run."""
     table = tables["ablation"]
     labels = [name for name in ("decoding", "coder", "size", "composition") if name in table]
     once = table["kind"].isin(PANELS) & (table["measure"] == "consistent_4")
     left_out = table[once]
     pairs, excluded = int(left_out["n"].sum()), int(left_out["n_excluded"].sum())
     return Front(
-        title=f"Ablations: {config.title or config.name}",
-        description=config.description,
+        title=f"Ablations: {own[0]}",
+        description=own[1],
         kicker="Political leaning of language models",
         made=f"Experiment {config.name}, page made {moment()}.",
         facts={

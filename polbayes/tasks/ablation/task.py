@@ -28,6 +28,7 @@ FOLDER, ANSWERS, PAGE = "ablation", "answers", "report"
 
 def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Answer:
     """Answer and read a run's questions with all settings of `config.ablation`, and compare."""
+    from polbayes.report.heading import heading
     from polbayes.report.write import write_page
     from polbayes.tasks.ablation.page import answer_lines, front, sections
 
@@ -47,8 +48,9 @@ def ablate(config: RunConfig, text: str, *, command: Sequence[str]) -> Answer:
         )
     found = _of_lexicons(planned) if planned.lexicon is not None else _of_answers(planned)
     tables = _tables(found, config)
+    own = heading(config, command[1:], [one.title for one in planned.instruments])
     page = write_page(
-        front(config, tables),
+        front(config, own, tables),
         sections(tables, text=text, command=command),
         tables,
         run / FOLDER / PAGE,

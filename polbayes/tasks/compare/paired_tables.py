@@ -11,6 +11,7 @@ from polbayes.fit.posterior.intervals import interval_table
 from polbayes.instrument.pairs import SIDES
 from polbayes.judging.pairs import RATINGS
 from polbayes.measures.resampling import Bootstrap
+from polbayes.report.heading import heading_in
 from polbayes.run.pairs.measures import by_model, published_pairs
 from polbayes.run.pairs.tables import expected_ratings, with_mean
 from polbayes.run.pairs.verdicts import is_marked
@@ -31,7 +32,7 @@ def paired_runs(runs: Sequence[FinishedRun], verdicts: dict[str, xr.Dataset]) ->
             {
                 "run": run.label,
                 "folder": str(run.folder),
-                "title": run.config.title or run.config.name,
+                "title": heading_in(run.folder, run.config, run.stages)[0],
                 "models": one.sizes["model"],
                 "pairs": one.sizes["item"],
                 "judges": ", ".join(map(str, one["judge"].values)),

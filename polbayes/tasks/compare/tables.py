@@ -6,6 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.data.dataset import ASKED
+from polbayes.report.heading import heading_in
 from polbayes.tasks.compare.align import Aligned
 from polbayes.tasks.compare.finished import FinishedRun
 
@@ -23,7 +24,7 @@ def run_table(runs: Sequence[FinishedRun]) -> pd.DataFrame:
         {
             "run": run.label,
             "folder": str(run.folder),
-            "title": run.config.title or run.config.name,
+            "title": heading_in(run.folder, run.config, run.stages)[0],
             "instruments": ", ".join(dict.fromkeys(map(str, run.responses["instrument"].values))),
             "models": run.responses.sizes["model"],
             "items": run.responses.sizes["item"],

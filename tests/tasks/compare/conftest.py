@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,7 +130,7 @@ def loaded():
     def make(label, data, backends=None):
         config = build_config(label, label, backends)
         stages = {"probe": {}, "code": {}, "fit": {"verdict": "good"}}
-        return FinishedRun(label, label, config, data, build_posterior(data), stages)
+        return FinishedRun(label, Path(label), config, data, build_posterior(data), stages)
 
     return make
 
