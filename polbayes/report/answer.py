@@ -29,8 +29,10 @@ from polbayes.report.numbers import chance, interval, number, share
 from polbayes.report.prose import Noun, listed, plural, standing
 from polbayes.report.results import Results
 from polbayes.report.sections.checks import missed_shares
+from polbayes.report.sections.coefficients import predictors
 from polbayes.report.sections.precision import FEW_MODELS
-from polbayes.report.sections.validity import MOSTLY, by_outcome
+from polbayes.report.sections.validity import MOSTLY, by_outcome, hardly_on_options
+from polbayes.report.sections.validity import in_words as prefixes_in_words
 
 _MOSTLY_USABLE = 0.9
 # More models than this are counted if all lean the same way.
@@ -60,8 +62,8 @@ def answer(results: Results) -> tuple[Block, ...]:
     )
     # Whether to use it stands above the picture, which may fill the first screen.
     blocks: list[Block] = [
-        *(Paragraph(text) for text in leanings(found, results)),
-        Bullets((("Can it be used? ", " ".join(_usable(results))),)),
+        *(Paragraph(text) for text in (*leanings(found, results), *dependences(results))),
+        Bullets((("Can it be used? ", " ".join(text for text, _ in _usable(results))),)),
     ]
     known = [row for row in found if row[2].decision]
     if known:
@@ -77,8 +79,16 @@ def lines(results: Results) -> list[str]:
     """Return the answer as lines for a terminal."""
     if results.verdict == "bad":
         return [_CAN_IT["bad"]]
-    said = leanings(_found(results), results)
-    return [*said, f"Can it be used? {' '.join(_usable(results))}"] if said else []
+    said = [*leanings(_found(results), results), *dependences(results)]
+    whether = " ".join(text for text, _ in _usable(results))
+    return [*said, f"Can it be used? {whether}"] if said or results.mixed else []
+
+
+def usable(results: Results) -> tuple[str, list[str]]:
+    """Return whether the estimates can be used, and what is to be borne in mind."""
+    said = list(_usable(results))
+    whether = " ".join(text for text, caution in said if not caution)
+    return whether, [text for text, caution in said if caution]
 
 
 def _picture(known: list[Row], results: Results) -> Picture:
@@ -140,6 +150,25 @@ def leanings(found: Sequence[Row], results: Results) -> list[str]:
             one = named(results.dimensions, dimension)
             out.append(f"On {one.label.lower()} questions {'; '.join(parts)}.")
     return out
+
+
+def dependences(results: Results) -> list[str]:
+    """Say for which predictors of a mixed model the sign of the coefficient is known."""
+    table = results.table("coefficients")
+    if not results.mixed or table is None or results.verdict == "bad":
+        return []
+    rows = predictors(table)
+    above, below = rows["lower"] > 0, rows["upper"] < 0
+    parts = [
+        f"{where} 0 for {listed(rows.loc[of, 'name'].tolist())}"
+        for where, of in (("above", above), ("below", below))
+        if of.any()
+    ]
+    if rest := int((~above & ~below).sum()):
+        others = "the other" if parts else "all" if rest > 1 else "the"
+        parts.append(f"around 0 for {others} {rest if rest > 1 else 'one'}")
+    level = f"{results.level:.0%}"
+    return [f"The {level} intervals of the coefficients are {'; '.join(parts)}."] if parts else []
 
 
 def _leaning(rows: list[tuple[str, Verdict]], decision: str, poles: Poles, who: Noun) -> str:
@@ -253,17 +282,18 @@ def _widest(rows: pd.DataFrame) -> list[str]:
     return ["total"] if "total" in there else there[:1]
 
 
-def _usable(results: Results) -> Iterator[str]:
-    """Say whether the estimates can be used, and what they omit."""
+def _usable(results: Results) -> Iterator[tuple[str, bool]]:
+    """Say whether the estimates can be used, and what they omit; each with whether it cautions."""
     if results.fitted:
-        yield _sampled(results)
+        yield _sampled(results), False
     predictive, coverage = results.table("predictive"), results.table("predictive_coverage")
     if predictive is not None and coverage is not None:
         missed = missed_shares(predictive, coverage, results.level, results.who)
         if missed:
             yield (
                 f"The model does not reproduce {listed(missed)}: too many of these lie outside the "
-                f"{results.level:.0%} intervals of answers drawn from it."
+                f"{results.level:.0%} intervals of answers drawn from it.",
+                True,
             )
     counts = size(results.responses)
     one = [
@@ -277,24 +307,25 @@ def _usable(results: Results) -> Iterator[str]:
     if one:
         yield (
             f"There was only one {' and one '.join(one)}: what another would give is not known and "
-            "in no interval."
+            "in no interval.",
+            True,
         )
     yield from _of_answers(results)
     own, designs = results.table("reliability"), results.table("d_study")
     if own is not None:
-        yield from _of_precision(own, designs, results.who)
+        yield from ((text, True) for text in _of_precision(own, designs, results.who))
 
 
 def _sampled(results: Results) -> str:
     """Say what the sampler's checks allow, or that the answers are meaningless."""
-    models, new, items = unseen(results.responses)
+    models, new, wordings = unseen(results.responses)
     if not new:
         if results.verdict == "good" and any(BEYOND in said for said in results.verdict_sentences):
             return _BUT_FOR_STATEMENTS
         return _CAN_IT[results.verdict]
     return (
-        f"No, not for {listed(models)}: these are embedded models, trained on the statements of "
-        f"the shipped instruments alone. Of the {plural(items, 'item')} asked, {new} "
+        f"No, not for {listed(models)}: these are embedded models, trained on the wordings of "
+        f"the shipped instruments alone. Of the {plural(wordings, 'wording')} asked, {new} "
         f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
         "nothing."
     )
@@ -327,12 +358,17 @@ def _hardly_answered(results: Results) -> Iterator[str]:
                 "Less than half of the probability was on the options, and the rest is in no "
                 f"number: {listed(names)}."
             )
+    if len(single := hardly_on_options(results)):
+        yield (
+            "Less than half of the probability was on the options with some prefixes, and the "
+            f"rest is in no number: {prefixes_in_words(single)}."
+        )
 
 
-def _of_answers(results: Results) -> Iterator[str]:
+def _of_answers(results: Results) -> Iterator[tuple[str, bool]]:
     table = results.table("validity")
     warned = list(_hardly_answered(results))
-    yield from warned
+    yield from ((text, True) for text in warned)
     if table is not None and not warned:
         usable = by_outcome(table)
         if "share_usable" in usable and len(usable):
@@ -340,11 +376,13 @@ def _of_answers(results: Results) -> Iterator[str]:
             yield (
                 "All answers could be used."
                 if least == 1
-                else f"At least {share(least)} of each {results.who}'s answers could be used."
+                else f"At least {share(least)} of each {results.who}'s answers could be used.",
+                False,
             )
     if coders_of(results.responses) and results.table("confusion") is None:
         yield (
-            "Errors in reading the answers are in no interval; task=validate_coder measures them."
+            "Errors in reading the answers are in no interval; task=validate_coder measures them.",
+            True,
         )
 
 

@@ -280,9 +280,10 @@ def respondents_of(data: xr.Dataset) -> Noun:
 
 
 def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
-    """Return the embedded models, the number of items they never saw, and that of all items.
+    """Return the embedded models, the number of wordings they never saw, and that of all wordings.
 
-    They are trained only on the statements of the shipped instruments.
+    They have learnt the wordings of the shipped instruments by heart, and know no others of the
+    same items, be they paraphrases or translations.
     """
     if "checkpoint" not in data.coords:
         return [], 0, 0
@@ -290,9 +291,8 @@ def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
     models = [str(model) for model, path in pairs if str(path).startswith("embedded:")]
     if not models:
         return [], 0, 0
-    table = statements(data)
-    known = table["statement"].isin(_shipped()).groupby(table["item"]).any()
-    return models, int((~known).sum()), len(known)
+    asked = statements(data)["statement"]
+    return models, int((~asked.isin(_shipped())).sum()), len(asked)
 
 
 @cache

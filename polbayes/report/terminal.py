@@ -8,9 +8,10 @@ from typing import Any
 from polbayes.fit.posterior.verdicts import LEFT, RIGHT, Verdict, at_centre, from_centre
 from polbayes.instrument.dimensions import named
 from polbayes.instrument.poles import Poles
-from polbayes.report.answer import lines
+from polbayes.report.answer import lines, usable
 from polbayes.report.numbers import interval, number
 from polbayes.report.results import Results
+from polbayes.report.sections.coefficients import predictors
 from polbayes.report.sections.comparison import moves
 from polbayes.report.visible import visible
 
@@ -27,14 +28,16 @@ def answer_lines(results: Results) -> list[str]:
     said = [visible(text) for text in lines(results)]
     if results.verdict == "bad":
         return said
-    table, moved = _positions(results), [visible(" ".join(entry)) for entry in moves(results)]
+    table = _positions(results) or _coefficients(results)
+    moved = [visible(" ".join(entry)) for entry in moves(results)]
     return [*moved, *([""] if moved else []), *table, *([""] if table and said else []), *said]
 
 
 def as_values(results: Results) -> dict[str, Any]:
     """Return the same as values: the verdict on the sampler, and a position by model.
 
-    There are none if the sampler failed.
+    There are none if the sampler failed, nor of a mixed model, which has coefficients. Whether the
+    estimates can be used, and the cautions, are sentences.
     """
     positions = [
         {
@@ -49,8 +52,20 @@ def as_values(results: Results) -> dict[str, Any]:
         for model, dimension, verdict in _found(results)
         if verdict.decision and results.verdict != "bad"
     ]
+    whether, cautions = usable(results)
     found = {"sampler": results.verdict, "level": results.level, "positions": positions}
+    found |= {"usable": visible(whether), "cautions": [visible(text) for text in cautions]}
+    found |= {"coefficients": _terms(results)} if results.mixed else {}
     return found | ({} if results.table("drift") is None else {"moved": _moved(results)})
+
+
+def _terms(results: Results) -> list[dict[str, Any]]:
+    """Return the coefficients of a mixed model; none if the sampler failed."""
+    table = results.table("coefficients")
+    if table is None or results.verdict == "bad":
+        return []
+    names = ["name", "estimate", "lower", "upper"]
+    return predictors(table)[names].rename(columns={"name": "term"}).to_dict(orient="records")
 
 
 def _moved(results: Results) -> list[dict[str, Any]]:
@@ -94,6 +109,22 @@ def _positions(results: Results) -> list[str]:
         out.append("  ".join([str(name).ljust(width), *texts]).rstrip())
     rest = len(models) - len(rows)
     return [*out, f"and {rest} more in estimates/contrasts.csv"] if rest else out
+
+
+def _coefficients(results: Results) -> list[str]:
+    """Lay out the coefficients of a mixed model with their intervals."""
+    terms = _terms(results)
+    if not terms:
+        return []
+    width = max(len(visible(row["term"])) for row in terms[:_MOST])
+    rows = [
+        f"{visible(row['term']).ljust(width)}  {number(row['estimate'], 3)} "
+        f"{interval(row['lower'], row['upper'], 3)}"
+        for row in terms[:_MOST]
+    ]
+    rest = len(terms) - len(rows)
+    more = [f"and {rest} more in estimates/coefficients.csv"] if rest else []
+    return [_styled(f"Coefficients, with {results.level:.0%} intervals", "1"), *rows, *more]
 
 
 def _cell(verdict: Verdict, poles: Poles) -> tuple[str, str]:

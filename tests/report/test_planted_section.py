@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from polbayes.planted.truth import load_truths
+from polbayes.report.page import sections
 from polbayes.report.sections.planted import planted, true_theta
 
 MODELS = ["left", "mine", "again"]
@@ -44,6 +45,15 @@ def test_what_was_planted_is_beside_the_estimates(results):
     assert table["inside"].tolist() == ["no", "no", "yes", "yes"]
     (grid,) = found.blocks
     assert grid.rows[0] == ("left", "economic", "−1.50", "0.00", "[−1.00, 1.00]", "no")
+
+
+def test_it_is_on_the_page_of_a_run_with_a_known_truth(results):
+    there = {
+        name: [section.id for section in sections(results([name, "b", "c"]))[0]]
+        for name in ("planted:left", "org/left")
+    }
+    assert "planted" in there["planted:left"]
+    assert "planted" not in there["org/left"]
 
 
 @pytest.mark.parametrize(

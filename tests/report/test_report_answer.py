@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from polbayes.coding.table_items import OF_TABLE
+from polbayes.config.languages import load_language
 from polbayes.fit.posterior.contrasts import contrasts
 from polbayes.fit.posterior.verdicts import Verdict
 from polbayes.fit.sampling.diagnose import _single
@@ -20,6 +21,9 @@ from polbayes.report.answer import _of_prefixes, answer, leanings, lines, rests_
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.sections.contrasts import contrast_blocks
 from polbayes.report.sections.headline import headline
+from polbayes.report.sections.precision import FEW_MODELS
+from polbayes.report.sections.validity import validity
+from polbayes.report.terminal import answer_lines, as_values
 from tests.report.test_report_conclusions import grids, texts
 
 MODELS = ["alpha", "beta", "gamma", "delta"]
@@ -136,6 +140,18 @@ def test_low_dependability_is_said_with_what_was_wanted(make_results: Any) -> No
         assert "where 0.90 is wanted" in said
 
 
+@pytest.mark.parametrize("count", [3, FEW_MODELS - 1, FEW_MODELS])
+def test_few_models_are_said_on_page_and_terminal(make_results: Any, count: int) -> None:
+    made = make_results([f"model-{k}" for k in range(count)])
+    own = made.tables["reliability"].assign(n_models=count)
+    made = replace(made, tables={**made.tables, "reliability": own})
+    said = f"the differences between its few models ({count})."
+    for text in (_entries(made)["Can it be used? "], lines(made)[-1]):
+        assert (said in text) == (count < FEW_MODELS)
+        assert ("few models" in text) == (count < FEW_MODELS)
+    assert any(said in text for text in as_values(made)["cautions"]) == (count < FEW_MODELS)
+
+
 def test_what_the_model_does_not_reproduce_is_said_at_once(make_results: Any) -> None:
     made = make_results()
     assert "does not reproduce" not in lines(made)[-1]
@@ -166,6 +182,100 @@ def test_little_probability_on_the_options_is_said_on_page_and_terminal(make_res
     assert "in no number" not in lines(make_results())[-1]
 
 
+def test_single_prefixes_with_little_probability_on_the_options_are_named(
+    make_results: Any,
+) -> None:
+    made = make_results()
+    whole = made.tables["validity"]
+    models = whole["model"].tolist()
+    wide = [
+        {"model": m, "measure": name, "estimate": value, "count": 36, "n": 36, "level": 0.9}
+        | {"lower": value, "upper": value}
+        for m, mass in zip(models, (0.7, 0.7, 0.3), strict=True)
+        for name, value in (("agree", 1.0), ("answered", 1.0), ("usable", 1.0), ("mass", mass))
+    ]
+    by_prefix = [
+        {"model": m, "prefix": prefix, "measure": name, "estimate": value}
+        for m in models
+        for prefix, mass in (("baseline", 0.9), ("likert", 0.008), ("name", 0.5))
+        for name, value in (("usable", 0.1), ("mass", mass if m != "beta" else 0.9))
+    ]
+    tables = {**made.tables, "validity": pd.DataFrame(wide)}
+    tables["validity_by_prefix"] = pd.DataFrame(by_prefix)
+    results = make_results(tables=tables)
+    said = "with some prefixes, and the rest is in no number: likert (alpha 0.8%)."
+    for text in (_entries(results)["Can it be used? "], lines(results)[-1]):
+        assert said in text
+        assert "All answers could be used" not in text
+    # Where the outcomes are shown, which look well, they are marked.
+    section = validity(results)
+    assert section is not None
+    (picture,) = [block for block in section.blocks if isinstance(block, Picture)]
+    assert "† Less than half of the probability was on the options" in picture.caption
+    assert "likert (alpha 0.8%)" in picture.caption
+    beside = [t.get_text() for t in picture.figure.axes[0].texts if "mass" in t.get_text()]
+    assert [text.endswith(" †") for text in beside] == [True, False, False]
+    good = [row | {"estimate": 0.9} for row in by_prefix]
+    results = make_results(tables={**tables, "validity_by_prefix": pd.DataFrame(good)})
+    assert "with some prefixes" not in lines(results)[-1]
+    section = validity(results)
+    assert section is not None
+    assert "†" not in "".join(b.caption for b in section.blocks if isinstance(b, Picture))
+
+
+def _mixed(make_results: Any, **changes: Any) -> Any:
+    """Results of a mixed model with a fit for each of two models."""
+    rows = [
+        ("left", "Intercept", 0.5, 0.4, 0.6),
+        ("left", "keying", -0.3, -0.4, -0.2),
+        ("left", "kind[opposite]", 0.01, -0.1, 0.12),
+        ("right", "Intercept", 0.5, 0.4, 0.6),
+        ("right", "keying", 0.3, 0.2, 0.4),
+        ("right", "kind[opposite]", 0.02, -0.1, 0.14),
+    ]
+    table = pd.DataFrame(rows, columns=["model", "term", "estimate", "lower", "upper"])
+    data = changes.pop("responses", make_results(["left", "right"], prefixes=1).responses)
+    return make_results(responses=data, tables={"coefficients": table}, **changes)
+
+
+def test_a_mixed_model_has_its_few_lines_too(make_results: Any) -> None:
+    results = _mixed(make_results)
+    said, whether = lines(results)
+    assert said == (
+        "The 90% intervals of the coefficients are above 0 for keying (right); below 0 for "
+        "keying (left); around 0 for the other 2."
+    )
+    assert whether.startswith("Can it be used? Yes, as far as the sampler goes")
+    assert "There was only one prefix" in whether
+    first = [b.text for b in answer(results) if isinstance(b, Paragraph)]
+    assert first == [said]
+    assert whether == f"Can it be used? {_entries(results)['Can it be used? ']}"
+    shown = answer_lines(results)
+    assert shown[0] == "Coefficients, with 90% intervals"
+    assert shown[1] == "keying (left)           −0.300 [−0.400, −0.200]"
+    assert len(shown) == 1 + 4 + 1 + 2
+    assert shown[-2:] == [said, whether]
+    values = as_values(results)
+    assert values["positions"] == []
+    assert values["coefficients"][0] == {
+        "term": "keying (left)",
+        "estimate": -0.3,
+        "lower": -0.4,
+        "upper": -0.2,
+    }
+
+
+def test_warnings_of_a_mixed_model_are_in_the_terminal(make_results: Any) -> None:
+    plain = make_results(["left", "right"]).responses
+    where = np.array(["embedded:left", ""], dtype=object)
+    results = _mixed(make_results, responses=plain.assign_coords(checkpoint=("model", where)))
+    assert "No, not for left: these are embedded models" in lines(results)[-1]
+    assert "No, not for left" in as_values(results)["usable"]
+    bad = _mixed(make_results, verdict="bad")
+    assert lines(bad) == ["No: the draws of the sampler failed the checks."]
+    assert as_values(bad)["coefficients"] == []
+
+
 def test_bad_draws_lead_to_no_leaning(make_results: Any) -> None:
     blocks = answer(make_results(verdict="bad"))
     assert not [b for b in blocks if isinstance(b, Picture | Fold | Paragraph)]
@@ -179,12 +289,21 @@ def test_embedded_models_asked_what_they_never_saw_give_no_leaning(make_results:
     data = made.responses.assign_coords(checkpoint=("model", where))
     said = lines(make_results(responses=data))[-1]
     assert "No, not for alpha: these are embedded models" in said
-    assert "Of the 6 items asked, 6 are none of these" in said
+    assert "Of the 12 wordings asked, 12 are none of these" in said
     assert "mean nothing" in texts(answer(make_results(responses=data)))
     shipped = load_instrument("wvs").items[0].variants[0].text
     texts_of = data["statement"].copy(data=np.full(data["statement"].shape, shipped, dtype=object))
     known = data.assign_coords(statement=texts_of)
     assert "mean nothing" not in texts(answer(make_results(responses=known)))
+    # A wording of one's own of a shipped item is none of these, nor is a translation.
+    own = texts_of.copy()
+    own[0, 0] = "Rents should be lower."
+    mixed = make_results(responses=data.assign_coords(statement=own))
+    assert "Of the 12 wordings asked, 1 is none of these" in lines(mixed)[-1]
+    german = load_language("de").sections["wordings"]["wvs"]["wvs-01"]["original"]
+    own[0, 0] = german
+    translated = make_results(responses=data.assign_coords(statement=own))
+    assert "1 is none of these" in lines(translated)[-1]
     assert "mean nothing" not in texts(answer(made))
 
 

@@ -27,6 +27,7 @@ from polbayes.report.sections.bias import bias
 from polbayes.report.sections.consistency import consistency, order_agreement
 from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
+from polbayes.report.sections.ranking import ranking
 from polbayes.report.sections.variance import SOURCES
 
 TABLE = pd.DataFrame(
@@ -98,6 +99,24 @@ def test_two_orders_of_the_models_are_reconciled(make_results: Any) -> None:
         assert section is not None
         told = [text for text in section.reading if "the order by bias" in text]
         assert [text.startswith(said) for text in told] == ([True] if said else [])
+
+
+def test_the_order_on_the_first_screen_is_reconciled_with_the_ranking(make_results: Any) -> None:
+    made = make_results()
+    theta = made.tables["theta"].assign(estimate=[-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
+    table = made.tables["contrasts"]
+    centre = (table["measure"] == "lean") & (table["against"] == "centre")
+    same = {"alpha": -0.4, "beta": 0.0, "gamma": 0.4}
+    swapped = same | {"alpha": 0.2}
+    for cultural, said in ((same, []), (swapped, ["On cultural questions this order, by leaning"])):
+        leans = table.copy()
+        for dimension, of in (("economic", same), ("cultural", cultural)):
+            here = centre & (table["dimension"] == dimension)
+            leans.loc[here, "estimate"] = table.loc[here, "model_a"].map(of)
+        section = ranking(make_results(tables={**made.tables, "theta": theta, "contrasts": leans}))
+        assert section is not None
+        told = [text for text in section.reading if "this order" in text]
+        assert [text[: len(start)] for text, start in zip(told, said, strict=True)] == said
 
 
 def test_two_values_of_one_measure_are_explained(make_results):

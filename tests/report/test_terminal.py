@@ -38,6 +38,37 @@ def test_values_are_json(make_results):
     )
 
 
+def test_values_have_the_decisions_of_the_table(make_results):
+    """As the file has them, an open one too; what has no estimate has no position."""
+    models = ["alpha", "beta", "gamma", "delta", "epsilon"]
+    made = make_results(models)
+    table = made.tables["contrasts"].copy()
+    decisions = dict(zip(models, ["left", "right", "equal", "open", ""], strict=True))
+    table["decision"] = table["model_a"].map(decisions)
+    results = make_results(models, tables={**made.tables, "contrasts": table})
+    found = {
+        (row["model"], row["dimension"]): row["decision"] for row in as_values(results)["positions"]
+    }
+    assert found == {
+        (model, on): decision
+        for model, decision in decisions.items()
+        if decision
+        for on in ("economic", "cultural")
+    }
+
+
+def test_values_say_whether_to_use_them(make_results):
+    """In the sentences of the first screen, with the cautions apart."""
+    plain = make_results(prefixes=1)
+    found = json.loads(json.dumps(as_values(plain)))
+    assert found["usable"].startswith("Yes, as far as the sampler goes")
+    assert any(text.startswith("There was only one prefix") for text in found["cautions"])
+    (said,) = [line for line in answer_lines(plain) if line.startswith("Can it be used?")]
+    assert found["usable"].split(". ")[0] in said
+    assert all(text in said for text in found["cautions"])
+    assert as_values(make_results(verdict="bad"))["usable"].startswith("No:")
+
+
 def test_values_of_failed_draws_are_none(make_results):
     found = as_values(make_results(verdict="bad"))
     assert found["sampler"] == "bad"

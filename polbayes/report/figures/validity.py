@@ -1,6 +1,6 @@
 """Outcomes of the answers asked for: shares per model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from polbayes.report.figures import style
 
 _USABLE = ("agree", "neutral", "disagree")
+# Beside models whose outcomes say less than they seem to.
+MARK = "†"
 # Outcome: colour and hatching. Unusable outcomes are hatched, so not only colour differs.
 OUTCOMES: dict[str, tuple[str, str]] = {
     "agree": ("#009E73", ""),
@@ -26,8 +28,10 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 }
 
 
-def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
-    """Draw stacked bars of outcomes, models in the order of the table."""
+def plot_validity(
+    validity: pd.DataFrame, *, outcomes: Sequence[str], marked: Collection[str] = ()
+) -> Figure:
+    """Draw stacked bars of outcomes, models in the order of the table, some with a mark."""
     models = validity["model"].astype(str).tolist()
     counts = validity[list(outcomes)].to_numpy(dtype=float)
     counts = np.where(np.isfinite(counts), counts, 0.0)
@@ -40,6 +44,7 @@ def plot_validity(validity: pd.DataFrame, *, outcomes: Sequence[str]) -> Figure:
         mass = validity["mass"] if "mass" in validity else np.full(len(models), np.nan)
         for y, asked in enumerate(total[:, 0] > 0):
             text = _in_words(usable[y], float(mass[y])) if asked else "nothing asked"
+            text += f" {MARK}" if models[y] in marked else ""
             axes.text(1.01, y, text, va="center", fontsize=8.5)
         axes.set(xlim=(0, 1), xlabel="share of the answers asked for")
         style.percent_ticks(axes.xaxis)

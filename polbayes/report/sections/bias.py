@@ -22,13 +22,13 @@ from polbayes.report.blocks import (
 from polbayes.report.charts.forest import forest_chart
 from polbayes.report.charts.parts import sides
 from polbayes.report.figures.bias import plot_bias
-from polbayes.report.figures.forest import ascending
 from polbayes.report.labels import labels_of
 from polbayes.report.numbers import interval
 from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
+from polbayes.report.sections.ranking import differently_ordered
 
 _TITLE = "Bias on a scale from −1 to 1"
 _ONE_SIDE = (
@@ -120,21 +120,7 @@ def _how(
 
 def _orders(results: Results) -> list[str]:
     """Explain an order that differs from that of the leanings."""
-    theta, bias = results.table("theta"), results.table("bias_posterior")
-    if theta is None or bias is None:
-        return []
-    orders = [
-        {
-            str(dimension): ascending(rows)["model"].tolist()
-            for dimension, rows in table.dropna(subset="estimate").groupby("dimension", sort=False)
-        }
-        for table in (theta, bias)
-    ]
-    other = [
-        results.about(name)
-        for name, names in orders[0].items()
-        if names != orders[1].get(name, names)
-    ]
+    other = differently_ordered(results, results.table("theta"), results.table("bias_posterior"))
     if not other:
         return []
     return [

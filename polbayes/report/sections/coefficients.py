@@ -56,16 +56,24 @@ def _first(table: pd.DataFrame, name: str) -> list[Column]:
     return [] if by is None else [show.text(by, by.capitalize())]
 
 
+def predictors(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of coefficients that belong to predictors, with a ``name`` of each."""
+    by = _by(table, "coefficients")
+    known = ~table["term"].isin(["Intercept", "phi"]) & ~table["term"].str.startswith("threshold ")
+    rows = table[known]
+    of = "" if by is None else " (" + rows[by].astype(str) + ")"
+    return rows.assign(name=rows["term"] + of)
+
+
 def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
-    drawn = ~table["term"].isin(["Intercept", "phi"]) & ~table["term"].str.startswith("threshold ")
-    blocks: list[Block] = []
-    if drawn.any():
+    drawn, blocks = predictors(table), list[Block]()
+    if len(drawn):
         blocks.append(
             Picture(
                 name="coefficients",
                 caption="Coefficients with intervals; intercepts are in the table only.",
                 alt="Forest plot of the coefficients; the numbers are in the table below.",
-                figure=plot_coefficients(table[drawn], by=_by(table, "coefficients")),
+                figure=plot_coefficients(drawn, by=_by(table, "coefficients")),
             )
         )
     columns = [

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from polbayes.fit.posterior.verdicts import from_centre
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Paragraph, Picture, Section, folded_grid
 from polbayes.report.charts.forest import forest_chart
@@ -13,6 +14,7 @@ from polbayes.report.figures.forests import plot_leaning_forest
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.labels import labels_of
 from polbayes.report.numbers import chance
+from polbayes.report.prose import listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.consistency import order_agreement
@@ -50,6 +52,7 @@ def ranking(results: Results) -> Section | None:
         f"overlap widely, the order of two {who.many} is open.",
         f"How open is what the probabilities say: of {who.a} having a certain rank (1 is "
         f"furthest {low.towards}), and of one {who} being {low.of} another. 50% is a toss-up.",
+        *_orders(results),
     )
     return Section("ranking", f"Who is {low.of} whom", reading, tuple(blocks))
 
@@ -62,6 +65,43 @@ def by_estimate(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
         str(dimension): ascending(rows)["model"].tolist()
         for dimension, rows in theta.groupby("dimension", sort=False)
     }
+
+
+def differently_ordered(
+    results: Results, first: pd.DataFrame | None, second: pd.DataFrame | None
+) -> list[str]:
+    """Return the labels of dimensions on which two tables have the same models in other orders."""
+    if first is None or second is None:
+        return []
+    found = []
+    tables = [table.dropna(subset="estimate") for table in (first, second)]
+    for name in dict.fromkeys(tables[0]["dimension"]):
+        rows = [table[table["dimension"] == name] for table in tables]
+        shared = set(rows[0]["model"]) & set(rows[1]["model"])
+        orders = [ascending(one[one["model"].isin(shared)])["model"].tolist() for one in rows]
+        if orders[0] != orders[1]:
+            found.append(results.about(str(name)))
+    return found
+
+
+def _orders(results: Results) -> list[str]:
+    """Explain an order that differs from that of the leans, on the first screen."""
+    contrasts = results.table("contrasts")
+    found = [] if contrasts is None else list(from_centre(contrasts))
+    rows = [(model, on, verdict.estimate) for model, on, verdict in found]
+    leans = pd.DataFrame(rows, columns=["model", "dimension", "estimate"])
+    other = differently_ordered(results, results.table("theta"), leans)
+    if not other:
+        return []
+    who = results.who
+    return [
+        f"On {listed(other)} questions this order, by leaning, is not that of the leans at the top "
+        f"of the page. The leaning is what {who.a} thinks of statements like these, apart from its "
+        "tendency to agree and from how decided it is; the lean is the answer to expect from it, "
+        "which is closer to 0 the more its answers vary with the statement and the prompt. "
+        f"{who.many.capitalize()} whose intervals overlap may change places between the two by "
+        "chance."
+    ]
 
 
 def on_both(theta: pd.DataFrame | None) -> list[str]:

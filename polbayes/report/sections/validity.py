@@ -4,9 +4,9 @@ import pandas as pd
 
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Picture, Section, grid, level_of
-from polbayes.report.figures.validity import OUTCOMES, plot_validity
-from polbayes.report.numbers import count
-from polbayes.report.prose import Noun
+from polbayes.report.figures.validity import MARK, OUTCOMES, plot_validity
+from polbayes.report.numbers import count, share
+from polbayes.report.prose import Noun, listed
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 from polbayes.report.sections.adaptive import warning
@@ -31,15 +31,21 @@ def validity(results: Results) -> Section | None:
         "rests on the few statements that it did answer, which may not be typical.",
         *warning(results),
     )
-    blocks: list[Block] = []
+    low, blocks = hardly_on_options(results), list[Block]()
+    caption = f"Outcomes by {results.who}, as shares of the answers asked for."
+    if len(low):
+        caption += (
+            f" {MARK} Less than half of the probability was on the options with some prefixes: "
+            f"{in_words(low)}. There an answer counts as the likelier of two unlikely options."
+        )
     if outcomes:
         blocks.append(
             Picture(
                 name="validity",
-                caption=f"Outcomes by {results.who}, as shares of the answers asked for.",
+                caption=caption,
                 alt=f"Stacked bars of outcomes by {results.who}; the numbers are in the table "
                 "below.",
-                figure=plot_validity(table, outcomes=outcomes),
+                figure=plot_validity(table, outcomes=outcomes, marked=set(low["model"])),
             )
         )
     numbers = _numbers(table, outcomes, results.who)
@@ -79,6 +85,29 @@ def _modelled(table: pd.DataFrame) -> Block:
         caption="Usable answers as the analysis models them, together with the stances.",
         csv="validity_posterior",
     )
+
+
+def hardly_on_options(results: Results) -> pd.DataFrame:
+    """Return model, prefix and mass where little probability is on the options.
+
+    Models of which that is so on the whole are not among them.
+    """
+    table, whole = (results.table(name) for name in ("validity_by_prefix", "validity"))
+    if table is None or whole is None or "measure" not in whole:
+        return pd.DataFrame(columns=["model", "prefix", "estimate"])
+    mass, rows = (one[one["measure"] == "mass"] for one in (whole, table))
+    low = mass.loc[mass["estimate"] < MOSTLY, "model"]
+    rows = rows[(rows["estimate"] < MOSTLY) & ~rows["model"].isin(low)]
+    return rows[["model", "prefix", "estimate"]]
+
+
+def in_words(low: pd.DataFrame) -> str:
+    """Name prefixes with their models and the mass there: `low` is of `hardly_on_options`."""
+    named = []
+    for prefix, rows in low.groupby("prefix", sort=False):
+        each = zip(rows["model"], rows["estimate"], strict=True)
+        named.append(f"{prefix} ({listed([f'{model} {share(mass)}' for model, mass in each])})")
+    return listed(named)
 
 
 def by_outcome(table: pd.DataFrame) -> pd.DataFrame:
