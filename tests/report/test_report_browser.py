@@ -210,6 +210,32 @@ def test_without_scripts_the_still_figures_and_all_rows_are_there(
     context.close()
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["interactive", "still"])
+def test_on_a_phone_the_map_fits_its_frame(browser: Any, report: Path, scripts: bool) -> None:
+    """Nothing of it is wider than the frame or must be scrolled to, nor is the frame."""
+    width = 390
+    if scripts:
+        visit = Visit(browser, report, width=width)
+        visit.draw("figure-leaning_map")
+        context, page = visit.context, visit.page
+        parts, frames = ".chart, .chart svg, .mark-symbol path", ".chart-frame"
+    else:
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, java_script_enabled=False)
+        page = context.new_page()
+        page.goto(report.as_uri())
+        parts, frames = "img", ".scroll"
+    figure = page.locator("#figure-leaning_map")
+    frame = figure.locator(frames).bounding_box()
+    assert frame["x"] >= 0
+    assert frame["x"] + frame["width"] <= width
+    inside = [one.bounding_box() for one in figure.locator(parts).all() if one.is_visible()]
+    assert inside
+    assert all(box["x"] >= frame["x"] - 1 for box in inside)
+    assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] + 1 for box in inside)
+    context.close()
+
+
 def test_the_reader_changes_between_estimands(visit: Visit, make_results: Any) -> None:
     tables = make_results(MODELS, items=4, prefixes=2).tables
     visit.draw("figure-leaning_map")

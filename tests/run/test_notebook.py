@@ -183,6 +183,20 @@ def test_nothing_is_said_if_not_wanted(run, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("respondents", ["simulated", "embedded"])
+def test_nothing_is_said_in_a_first_run_either(respondents, tmp_path, capfd):
+    if respondents == "embedded":
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    stages = ["probe", "code", "measure"]
+    given = {**SMALL, "respondents": respondents, "measures": {"bootstrap": 100}, "stages": stages}
+    made = pb.run("wvs_prefixes", progress=False, run_dir=tmp_path / "quiet", **given)
+    assert "bias" in made.tables
+    assert capfd.readouterr() == ("", "")
+    # That there is something to be said of such a run.
+    pb.run("wvs_prefixes", run_dir=tmp_path / "loud", **given)
+    assert "measure: done" in capfd.readouterr().err
+
+
 def test_what_is_not_there_is_said(run, tmp_path):
     with pytest.raises(UserError, match="is not the folder of a run"):
         pb.open(tmp_path)
