@@ -132,6 +132,9 @@ class RespondentConfig:
     # tokens for thinking, in addition to those of the answer.
     reasoning_effort: str | None = None
     thinking_tokens: int | None = number(None, ge=1)
+    # What its thinking begins and ends with, besides the usual marks
+    # (`polbayes.respondents.thinking.MARKS`).
+    thinking_marks: list[str] | None = None
     dtype: str = "float32"
     device: str = "auto"
     trust_remote_code: bool = False  # turned on by name, for this one

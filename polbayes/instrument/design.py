@@ -44,6 +44,8 @@ class ModelInfo:
         Further group-level predictors (`polbayes.instrument.covariates`).
     thinking_tokens
         The most tokens of thinking before an answer.
+    thinking_marks
+        Where its thinking begins and ends, besides the usual marks; empty for those alone.
     """
 
     model: str
@@ -55,6 +57,7 @@ class ModelInfo:
     revision: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     thinking_tokens: int = 0
+    thinking_marks: tuple[str, ...] = ()
     called: str = ""
 
 

@@ -1,6 +1,6 @@
 """Respondents: who answers. One module per backend, chosen by `RespondentConfig.backend`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -85,15 +85,26 @@ def check(name: str, config: RespondentConfig, elicitation: ElicitationConfig) -
         raise UserError(
             f"{where}.api: is for backend=chat_api, not {config.backend}; leave it out."
         )
-    for key in ("reasoning_effort", "thinking_tokens"):
+    for key in ("reasoning_effort", "thinking_tokens", "thinking_marks"):
         if getattr(config, key) is not None and config.backend not in ("chat_api", "causal"):
             raise UserError(
                 f"{where}.{key}: is for backends causal and chat_api, not {config.backend}; leave "
                 "it out."
             )
+    if config.thinking_marks is not None:
+        _check_marks(f"{where}.thinking_marks", config.thinking_marks)
     if elicitation.kind in ("open_ended", PAIRED):
         _check_decoding(where, config.backend, backend, elicitation)
     return backend
+
+
+def _check_marks(where: str, marks: Sequence[str]) -> None:
+    """Refuse marks that cannot tell thinking from an answer."""
+    if len(marks) != 2 or not all(mark.strip() for mark in marks) or marks[0] == marks[1]:
+        raise UserError(
+            f"{where}: must be two different texts, what thinking begins and ends with, such as "
+            f"['<think>', '</think>'], not {list(marks)}."
+        )
 
 
 def _check_decoding(
@@ -180,7 +191,7 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     if files := BACKENDS[config.backend].files(config):
         settings[_FILES] = files
     # Only if they are set: older journals lack these keys.
-    for key in ("reasoning_effort", "thinking_tokens", "called"):
+    for key in ("reasoning_effort", "thinking_tokens", "thinking_marks", "called"):
         if getattr(config, key) is not None:
             settings[f"respondent.{key}"] = getattr(config, key)
     own = BACKENDS[config.backend].settings(config)

@@ -282,6 +282,7 @@ def model_info(
         revision=config.revision or "",
         attributes=effort_of(config),
         thinking_tokens=config.thinking_tokens or 0,
+        thinking_marks=tuple(config.thinking_marks or ()),
         called=config.called or "",
     )
 

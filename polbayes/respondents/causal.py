@@ -1,6 +1,6 @@
 """Causal language models from Hugging Face checkpoints."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +31,7 @@ from polbayes.respondents.base import (
 )
 from polbayes.respondents.causal_prompts import EFFORT, CausalPrompts, check_chat_template
 from polbayes.respondents.local import LocalKind
-from polbayes.respondents.thinking import leaves_open, part
+from polbayes.respondents.thinking import Parted, leaves_open, part
 
 
 def _info(name: str, config: RespondentConfig, template: Template, tokenizer: Any) -> ModelInfo:
@@ -116,7 +116,7 @@ class CausalRespondent:
         mass = np.zeros((len(texts), len(lexicons[0].options)))
         ended, begun = [], []
         for n, (text, said) in enumerate(zip(texts, thought, strict=True)):
-            parted = part(said, opened=leaves_open(text))
+            parted = self._parted(said, self._opens(text))
             if parted.start is not None:
                 ended.append(n)
                 begun.append(text + said[: parted.start])
@@ -144,7 +144,7 @@ class CausalRespondent:
     def complete(self, questions: Sequence[Question], seeds: Sequence[int]) -> list[Completion]:
         """Return one open answer to each question, determined by its seed."""
         texts = [self._prompts.text(question) for question in questions]
-        opened = [leaves_open(text) for text in texts]
+        opened = list(map(self._opens, texts))
         prompts = [self._prompts.ids(text) for text in texts]
         longest = max(map(len, prompts), default=0)
         self._check(prompts, longest + 1)
@@ -204,18 +204,36 @@ class CausalRespondent:
     def _completion(self, new: list[int], opened: bool = False) -> Completion:
         ended = [n for n, token in enumerate(new) if token in self._ends]
         kept = new[: ended[0]] if ended else new
-        parted = part(self._decoded(kept), opened=opened)
-        start = len(kept) if parted.start is None else parted.start
-        if parted.start:
-            # The number of tokens that spell the thinking and its end.
-            tokens = range(len(kept) + 1)
-            start = bisect_left(tokens, parted.start, key=lambda n: len(self._decoded(kept[:n])))
+        parted = self._parted(self._decoded(kept), opened)
+        answer = self._of_answer(kept, parted)
         # The answer does not get the tokens that the thinking left unused.
-        said = kept[start : start + self._elicitation.max_new_tokens]
+        said = answer[: self._elicitation.max_new_tokens]
         text = self._decoded(said, plain=True)
-        cut = not ended or start + len(said) < len(kept)
-        about = (parted.thoughts, start) if start else ()
+        cut = not ended or len(said) < len(answer)
+        thought = len(kept) - len(answer)
+        about = (parted.thoughts, thought) if thought else ()
         return Completion(text, "ok" if text.strip() else "empty", cut, *about)
+
+    def _opens(self, prompt: str) -> bool:
+        return leaves_open(prompt, self.info.thinking_marks)
+
+    def _parted(self, text: str, opened: bool) -> Parted:
+        return part(text, opened=opened, own=self.info.thinking_marks)
+
+    def _of_answer(self, ids: list[int], parted: Parted) -> list[int]:
+        """Return the tokens that spell the answer, without those that spell some thinking, too."""
+        length = len(self._decoded(ids))
+
+        def spelt(n: int) -> int:
+            return len(self._decoded(ids[:n]))
+
+        found: list[int] = []
+        for begin, end in parted.spans:
+            counts = range(len(ids) + 1)
+            first = bisect_left(counts, begin, key=spelt) if begin else 0
+            last = bisect_right(counts, end, key=spelt) - 1 if end < length else len(ids)
+            found += ids[first:last]
+        return found
 
     def _decoded(self, ids: Sequence[int], *, plain: bool = False) -> str:
         """Return a text; if `plain`, without special tokens, which may mark thinking."""

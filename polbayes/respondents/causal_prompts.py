@@ -27,6 +27,7 @@ class CausalPrompts:
 
     def __init__(self, info: ModelInfo, tokenizer: Any) -> None:
         self._chat = info.chat
+        self._marks = info.thinking_marks
         self._tokenizer = tokenizer
         effort = info.attributes.get("reasoning_effort")
         thinks = effort != "none"
@@ -60,7 +61,8 @@ class CausalPrompts:
         if not self._chat:
             return False
         turns = [{"role": "user", "content": _WORD}]
-        return leaves_open(_through_template(self._tokenizer, turns, **self._effort))
+        said = _through_template(self._tokenizer, turns, **self._effort)
+        return leaves_open(said, self._marks)
 
     def ids(self, text: str) -> Ids:
         """Return the ids of a text, with the tokens that the tokenizer puts first."""

@@ -1,6 +1,7 @@
 """Local models that think before they answer."""
 
 import shutil
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -72,6 +73,24 @@ def test_thinking_that_the_template_begins_is_thinking(opened):
     said = ids(respondent, "I disagree.</think>", "No")
     found = respondent._completion([*said[0], *said[1], respondent._ends[0]], opened=True)
     assert (found.reasoning, found.text) == ("I disagree.", "No")
+
+
+def test_a_second_block_and_marks_of_its_own_are_no_part_of_the_answer(opened):
+    respondent = opened(
+        "{{ messages[-1].content }}", thinking_marks=["<plan>", "</plan>"], max_new_tokens=50
+    )
+    pieces = ["<plan>Hm.</plan>", "I agree.", "\n", "<think>Oh?</think>", "\n", "Sure."]
+    spelt = ids(respondent, *pieces)
+    found = respondent._completion([*chain(*spelt), respondent._ends[0]])
+    assert (found.reasoning, found.text) == ("Hm.\n\nOh?", "I agree.\nSure.")
+    assert found.reasoning_tokens == len(spelt[0]) + len(spelt[3]) + len(spelt[4])
+    assert not found.truncated
+    assert opened("{{ messages[-1].content }}<plan>")._opens("Agree?<plan>") is False
+    begun = opened("{{ messages[-1].content }}<plan>", thinking_marks=["<plan>", "</plan>"])
+    assert begun._opens("Agree?<plan>")
+    assert [answer.text for answer in begun.complete([question()], [1])] == [""]
+    with pytest.raises(UserError, match="begins every answer with thinking"):
+        begun.warnings(YES_NO)
 
 
 def test_how_hard_to_think_is_told_to_the_template_and_known_of_the_model(opened):

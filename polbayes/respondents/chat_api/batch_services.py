@@ -5,9 +5,10 @@ Both answer within a day at half the price. OpenAI's takes a file of requests to
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import httpx2
@@ -81,14 +82,16 @@ def open_service(
 ) -> BatchService:
     """Open the batch service that ``api.batch`` names."""
     if api.batch == OPENAI:
-        return _OpenAI(api, key, secret)
+        return _OpenAI(info, api, key, secret)
     return _Anthropic(info, api, key, secret)
 
 
 class _OpenAI:
-    def __init__(self, api: ApiConfig, key: str | None, secret: str | None) -> None:
+    def __init__(
+        self, info: ModelInfo, api: ApiConfig, key: str | None, secret: str | None
+    ) -> None:
         self._client = open_client(api, key, most=None)
-        self._secret = secret
+        self._read = partial(_read, secret=secret, own=info.thinking_marks)
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
         url = "/v1/chat/completions"
@@ -131,7 +134,7 @@ class _OpenAI:
     def _reply(self, line: Mapping[str, Any]) -> Reply | Failure:
         response, error = line.get("response"), line.get("error")
         if isinstance(response, dict):
-            return _read(response.get("status_code"), response.get("body"), self._secret)
+            return self._read(response.get("status_code"), response.get("body"))
         code = error.get("code") if isinstance(error, dict) else None
         return Failure(Kind.PASSING, f"the batch ended before its turn ({code or 'no reason'})")
 
@@ -145,7 +148,7 @@ class _Anthropic:
     ) -> None:
         self._info = info
         self._messages = JsonClient(api, headers_of(key), most=None)
-        self._secret = secret
+        self._read = partial(_read, secret=secret, own=info.thinking_marks)
 
     async def submit(self, requests: Mapping[str, dict[str, Any]]) -> str:
         listed = [
@@ -169,12 +172,12 @@ class _Anthropic:
     def _reply(self, result: Any) -> Reply | Failure:
         kind = result.get("type") if isinstance(result, dict) else None
         if kind == "succeeded":
-            return _read(200, completion_of(result.get("message")), self._secret)
+            return self._read(200, completion_of(result.get("message")))
         if kind == "errored":
             body = result.get("error")
             inner = body.get("error") if isinstance(body, dict) else None
             named = inner.get("type") if isinstance(inner, dict) else None
-            return _read(_STATUS.get(str(named), 500), body, self._secret)
+            return self._read(_STATUS.get(str(named), 500), body)
         return Failure(Kind.PASSING, f"the batch ended before its turn ({kind or 'no reason'})")
 
     async def close(self) -> None:
@@ -194,11 +197,11 @@ async def _lines(lines: AsyncIterator[str]) -> AsyncIterator[Mapping[str, Any]]:
             yield found
 
 
-def _read(status: Any, body: Any, secret: str | None) -> Reply | Failure:
+def _read(status: Any, body: Any, secret: str | None, own: Sequence[str] = ()) -> Reply | Failure:
     """Interpret a reply within a batch as if it had come on its own."""
     try:
         if status == 200:
-            return read_reply(json.dumps(body))
+            return read_reply(json.dumps(body), own)
         raise error_of(_response(status if isinstance(status, int) else 500), body)
     except (UnreadableReplyError, openai.APIStatusError) as error:
         failure = judge(error, secret=secret)

@@ -34,15 +34,16 @@ def option_masses(positions: Sequence[Position], lexicon: Lexicon) -> Masses:
 
 
 def after_thinking(
-    positions: Sequence[Position], *, thoughts: str = "", answer: str = ""
+    positions: Sequence[Position], *, thoughts: str = "", answer: str = "", own: Sequence[str] = ()
 ) -> Sequence[Position]:
     """Return the tokens after the thinking; none if it has no end.
 
     `thoughts` and `answer` are what the server told apart. It may list the tokens of both, without
-    a mark between them, or those of the answer alone.
+    a mark between them, or those of the answer alone. `own` are marks as of
+    `polbayes.respondents.thinking.part`.
     """
     text = "".join(position.token for position in positions)
-    start = part(text).start
+    start = part(text, own=own).start
     if start == 0 and thoughts:
         start = _behind(text, thoughts.strip(), answer.strip())
     if start is None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -57,8 +57,8 @@ class Reply:
 CUT_OFF = Reply("", truncated=True)
 
 
-def read_reply(body: str) -> Reply:
-    """Read the body of a reply."""
+def read_reply(body: str, own: Sequence[str] = ()) -> Reply:
+    """Read the body of a reply, in which `own` marks thinking, too."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -78,7 +78,7 @@ def read_reply(body: str) -> Reply:
         message = {}
     message = _mapping(message, "its message")
     refusal = _text(message.get("refusal"))
-    parted, usage = part(_text(message.get("content"))), content.get("usage")
+    parted, usage = part(_text(message.get("content")), own=own), content.get("usage")
     apart = message.get("reasoning_content") or message.get("reasoning")
     apart = _text(apart if isinstance(apart, str) else None)
     apart += _text(message.get("content"), key="thinking")

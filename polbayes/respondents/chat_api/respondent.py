@@ -139,7 +139,7 @@ class ChatApiRespondent:
     def _listed(self, reply: Reply) -> str:
         refused = "logprobs" in self._server.left_out.fields
         thinks = bool(reply.thoughts or reply.thought_tokens) and not refused
-        if thinks and not self.info.thinking_tokens and not _of_answer(reply):
+        if thinks and not self.info.thinking_tokens and not self._of_answer(reply):
             where = f"respondents.{self.info.model}"
             raise UserError(
                 f"{where}: the answers of this model begin with thinking, whose tokens are no "
@@ -321,12 +321,18 @@ class ChatApiRespondent:
             thoughts = _without_key(reply.thoughts, self._server.secret)
             about = (reply.truncated, thoughts, reply.thought_tokens, reply.unopened)
             return Answer(question, Completion(text, status, *about))
-        positions = _of_answer(reply)
+        positions = self._of_answer(reply)
         if not positions:
             # The thinking took all tokens, so that nothing is known about the options.
             return Answer(question, mass=(0.0,) * len(lexicon.options), unseen=1.0)
         masses = option_masses(positions, lexicon.spelled(question.options))
         return Answer(question, mass=masses.options, unseen=masses.unseen)
+
+    def _of_answer(self, reply: Reply) -> Sequence[Position]:
+        """Return the tokens of a reply that are no thinking."""
+        own = self.info.thinking_marks
+        told = reply.positions or ()
+        return after_thinking(told, thoughts=reply.thoughts, answer=reply.text, own=own)
 
 
 def _hint(failure: Failure, where: str) -> str:
@@ -337,12 +343,6 @@ def _hint(failure: Failure, where: str) -> str:
             f"out, or set what the server asks for in {where}.api.extra_body"
         )
     return f"; what it does not take can be left out with {where}.api.omit"
-
-
-def _of_answer(reply: Reply) -> Sequence[Position]:
-    """Return the tokens of a reply that are no thinking."""
-    positions = reply.positions or ()
-    return after_thinking(positions, thoughts=reply.thoughts, answer=reply.text)
 
 
 def _without_key(text: str, secret: str | None) -> str:

@@ -151,7 +151,7 @@ class Server:
             try:
                 async with asyncio.timeout(self._api.timeout):
                     text = await self._sent(body)
-                reply = read_reply(text)
+                reply = read_reply(text, self._info.thinking_marks)
                 if listed and not reply.tells_masses:
                     raise UnreadableReplyError("the reply has no log probabilities")
             except Exception as error:

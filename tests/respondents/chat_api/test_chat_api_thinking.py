@@ -13,7 +13,7 @@ from polbayes.config.schema import ApiConfig, ElicitationConfig, RespondentConfi
 from polbayes.data.dataset import STANCE, STATUS, open_responses
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon
-from polbayes.respondents import open_respondent
+from polbayes.respondents import answer_settings, check, open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api import client
 from polbayes.respondents.chat_api.reply import read_reply
@@ -40,6 +40,11 @@ def body(message, **more):
         },
         {"content": "<think>\nI disagree, or do I?\n</think>\n\nI agree."},
         {"content": "I disagree, or do I?\n</think>\n\nI agree."},
+        {"content": "<think>I disagree,</think>\n<think>or do I?</think>\nI agree."},
+        {"content": "<thought>\nI disagree, or do I?\n</thought>\nI agree."},
+        {"content": "I disagree, or do I?<|END_THINKING|><|START_RESPONSE|>I agree."},
+        {"content": "◁think▷I disagree, or do I?◁/think▷I agree."},
+        {"content": "analysisI disagree, or do I?assistantfinalI agree."},
         {
             "content": [
                 {
@@ -59,7 +64,8 @@ def body(message, **more):
 )
 def test_thinking_is_told_wherever_servers_put_it(message):
     reply = read_reply(body(message))
-    assert (reply.thoughts, reply.text) == ("I disagree, or do I?", "I agree.")
+    said = reply.thoughts.replace("\n\n", " ")
+    assert (said, reply.text) == ("I disagree, or do I?", "I agree.")
 
 
 def test_tokens_of_thinking_are_counted_where_the_server_does():
@@ -117,6 +123,34 @@ def test_a_declared_effort_is_never_left_out(loopback):
         asked(api(world, reasoning_effort="low"), ElicitationConfig())
     assert "choose another respondents.m.reasoning_effort or" in str(stopped.value)
     assert "api.omit" not in str(stopped.value)
+
+
+def test_marks_of_its_own_are_declared_and_part_its_answers(loopback):
+    world = loopback(answer=lambda prompt, body: Said("<plan>I disagree?</plan> I agree."))
+    (plain,) = asked(api(world), ElicitationConfig())
+    assert plain.completion.text == "<plan>I disagree?</plan> I agree."
+    own = api(world, thinking_marks=["<plan>", "</plan>"])
+    (parted,) = asked(own, ElicitationConfig())
+    assert (parted.completion.reasoning, parted.completion.text) == ("I disagree?", "I agree.")
+    assert "respondent.thinking_marks" not in answer_settings(api(world), FORCED)
+    settings = answer_settings(own, FORCED)
+    assert settings["respondent.thinking_marks"] == ["<plan>", "</plan>"]
+
+
+def test_options_are_read_behind_marks_of_its_own(loopback):
+    tokens = [(t, ((t, 1.0),)) for t in ("<plan>", "No", "</plan>")] + LISTED
+    said = Said("<plan>No</plan>Yes", tuple(tokens))
+    world = loopback(answer=lambda prompt, body: said)
+    own = api(world, thinking_tokens=100, thinking_marks=["<plan>", "</plan>"])
+    (answer,) = asked(own, FORCED, YES_NO)
+    np.testing.assert_allclose(answer.mass, [0.7, 0.2])
+
+
+@pytest.mark.parametrize("marks", [[], ["<plan>"], ["<plan>", " "], ["|", "|"], ["a", "b", "c"]])
+def test_marks_that_part_nothing_are_refused(marks):
+    config = RespondentConfig(backend="chat_api", checkpoint="m", thinking_marks=marks)
+    with pytest.raises(UserError, match=r"respondents\.m\.thinking_marks: must be two different"):
+        check("m", config, ElicitationConfig())
 
 
 THOUGHTS = [(t, ((t, 0.9), ("No", 0.1))) for t in ("<think>", "Yes", ", no", ".", "</", "think>")]
@@ -263,8 +297,6 @@ def test_the_effort_is_a_factor_of_the_analysis(monkeypatch, capsys):
 
 def test_other_backends_do_not_think():
     config = RespondentConfig(backend="simulated", checkpoint="planted:left", thinking_tokens=5)
-    from polbayes.respondents import answer_settings, check
-
     with pytest.raises(UserError, match=r"respondents\.m\.thinking_tokens: is for backends causal"):
         check("m", config, ElicitationConfig())
     bare = replace(config, thinking_tokens=None)
