@@ -89,6 +89,8 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         merged = OmegaConf.merge(OmegaConf.structured(RunConfig), composed)
         if OmegaConf.is_missing(composed, "name"):
             merged.name = _name_of(composed)
+        if choices.get("api"):
+            _call_served(composed, merged)
         config = OmegaConf.to_object(merged)
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
@@ -111,6 +113,14 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
 def _name_of_model(checkpoint: str) -> str | None:
     """Return a checkpoint without its owner or folder; None if there is none."""
     return checkpoint.rstrip("/").rpartition("/")[2] or None
+
+
+def _call_served(composed: Any, merged: Any) -> None:
+    """Have prompts call the model of a profile as those of `respondents=served` do."""
+    declared = composed.respondents.get("served")
+    if declared is not None and "called" not in declared:
+        served = merged.respondents.served
+        served.called = _name_of_model(served.checkpoint)
 
 
 def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:

@@ -106,6 +106,30 @@ def test_a_served_model_is_called_by_its_own_name(checkpoint, name):
     assert compose([*SERVED, *given])[0].respondents["served"].called == "Model A"
 
 
+@pytest.mark.parametrize("others", ["none", "embedded"])
+def test_a_profile_by_itself_calls_its_model_as_a_served_one(others):
+    given = ["+experiment=wvs_prefixes", f"respondents={others}", "api=vllm"]
+    model = "respondents.served.checkpoint=Green/green-1"
+    config, text = compose([*given, model])
+    assert config.respondents["served"].called == "green-1"
+    assert "called: green-1\n" in text
+    for name, called in (("Model A", "Model A"), ("null", None)):
+        named = compose([*given, model, f"respondents.served.called={name}"])[0]
+        assert named.respondents["served"].called == called
+    assert compose(given)[0].respondents["served"].called is None
+    # A key of the user's own is a name.
+    own = [*given[:2], "+api@respondents.green=vllm", "+respondents.green.checkpoint=green-1"]
+    assert compose(own)[0].respondents["green"].called is None
+
+
+def test_prompts_of_a_profile_by_itself_name_its_model(tmp_path, capsys):
+    given = ["+experiment=wvs_prefixes", "respondents=none", "api=vllm", "task=dry_run"]
+    assert _main([*given, "respondents.served.checkpoint=green-1", f"run_dir={tmp_path}"]) == 0
+    shown = capsys.readouterr().out
+    assert "Hey green-1, please" in shown
+    assert "Hey served" not in shown
+
+
 def test_a_served_model_without_a_name_is_told_so(tmp_path, capsys):
     assert _main([*SERVED, "task=dry_run", f"run_dir={tmp_path}"]) == 2
     assert "respondents.served.checkpoint: is empty" in capsys.readouterr().err
