@@ -38,10 +38,30 @@ def resolved(name: str) -> object:
     return import_module(name)
 
 
+def profiles() -> list[str]:
+    """Return the names of the shipped profiles of servers."""
+    return sorted(path.stem for path in (ROOT / "conf" / "api").glob("*.yaml"))
+
+
 def headings(text: str) -> set[str]:
     """Return the anchors of the headings."""
     lines = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", ["README.md", "conf/respondents/served.yaml"])
+def test_lists_of_the_profiles_of_servers_are_whole(page):
+    said = re.search(r"api=openai,[^);]*?llama_cpp", (ROOT / page).read_text(encoding="utf-8"))
+    assert said is not None
+    assert sorted(re.findall(r"\w+", said[0].removeprefix("api="))) == sorted(
+        [*profiles(), *["or"] * said[0].count(" or ")]
+    )
+
+
+def test_the_table_of_the_profiles_of_servers_is_whole():
+    text = (ROOT / "docs/guide/models.md").read_text(encoding="utf-8")
+    table = text.partition("\n| `api=` |")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == profiles()
 
 
 def test_parts_of_a_text():
