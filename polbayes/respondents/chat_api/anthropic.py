@@ -1,4 +1,9 @@
-"""Anthropic's own protocol: requests and replies of ``/chat/completions`` in its words."""
+"""Anthropic's own protocol: requests and replies of ``/chat/completions`` in its words.
+
+It is spoken by the client of all servers. Anthropic's could be kept from retrying and from reading
+replies of any length, as OpenAI's is, but requests and replies are translated here in any case, so
+that it would save one POST, for another package and errors of a second kind.
+"""
 
 from collections.abc import Mapping
 from typing import Any
