@@ -20,6 +20,8 @@ _OMITTABLE = ("temperature", "seed", "top_k", "response_format")
 # Fields that `extra_body` may not change.
 _OWN = ("messages", "model", "stream", "n", "logprobs", "top_logprobs", *LIMIT_KEYS)
 _MOST_TOP = 20
+# What a profile has in its URL where only the user knows what belongs there.
+_PLACEHOLDER = "RESOURCE"
 
 
 def api_of(config: RespondentConfig) -> ApiConfig:
@@ -80,6 +82,11 @@ def _check_address(where: str, api: ApiConfig) -> None:
         raise UserError(
             f"{where}.base_url: '{api.base_url}' is not a valid URL; write one such as "
             "http://127.0.0.1:8000/v1."
+        )
+    if _PLACEHOLDER in parts.netloc:
+        raise UserError(
+            f"{where}.base_url: '{api.base_url}' does not say whose server it is; write the name "
+            f"of your resource in place of {_PLACEHOLDER}."
         )
     if api.key_variable is not None and not _VARIABLE.fullmatch(api.key_variable):
         raise UserError(

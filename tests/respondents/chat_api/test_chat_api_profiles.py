@@ -466,6 +466,22 @@ def test_the_profiles_of_own_protocols_are_whole(profile, protocol):
     assert api_of(served).base_url.startswith("https://")
 
 
+@pytest.mark.parametrize("profile", LABS)
+def test_the_url_of_a_profile_is_whole_or_says_what_is_missing(profile):
+    served = composed(profile)
+    if profile != "azure":
+        check_api("served", served)
+        return
+    says = (
+        r"respondents\.served\.api\.base_url: 'https://RESOURCE\.openai\.azure\.com/openai/v1' .*; "
+        r"write the name of your resource in place of RESOURCE\."
+    )
+    with pytest.raises(UserError, match=says):
+        check_api("served", served)
+    url = api_of(served).base_url.replace("RESOURCE", "mine")
+    check_api("served", replace(served, api=replace(api_of(served), base_url=url)))
+
+
 @pytest.mark.parametrize(("kind", "name"), [("respondents", "gpt"), ("judges", "strict")])
 def test_a_profile_under_another_name(kind, name):
     given = ["+experiment=politicsbench", f"+api@{kind}.{name}=openai"]
