@@ -95,10 +95,71 @@ def mistral(body):
 
 
 def takes_all(body):
-    if body.get("top_logprobs", 0) > 20:
-        said = "Requested sample logprobs of 30, which is greater than max allowed: 20"
-        return bad_request(said)
+    """Refuse nothing: the servers of own protocols check the fields by themselves."""
+
+
+FORMATS = ("text", "json_object", "json_schema")
+
+
+def vllm(body):
+    """Refuse as vLLM, which takes top_k and ignores what it does not know."""
+
+    def wrong(message, param):
+        error = {"message": message, "type": "BadRequestError", "param": param, "code": 400}
+        return 400, {"error": error}
+
+    top, form = body.get("top_logprobs", 0), body.get("response_format", {"type": "text"})
+    if top and not body.get("logprobs"):
+        return wrong("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs")
+    if top > 20:  # --max-logprobs, by default
+        said = f"Requested sample logprobs of {top}, which is greater than max allowed: 20"
+        return wrong(said, "logprobs")
+    if form["type"] == "json_schema" and "json_schema" not in form:
+        said = "When response_format type is 'json_schema', the 'json_schema' field must be "
+        return wrong(f"{said}provided.", "response_format")
+    if body.get("top_k", 0) < -1:
+        return wrong(f"top_k must be 0 (disable), or at least 1, got {body['top_k']}.", "top_k")
     return None
+
+
+def llama_cpp(body):
+    """Refuse as llama.cpp's server, which lists any number of tokens and ignores the unknown."""
+    error = {"code": 400, "type": "invalid_request_error"}
+    if "top_logprobs" in body and not body.get("logprobs"):
+        said = "top_logprobs requires logprobs to be set to true"
+        return 400, {"error": {**error, "message": said}}
+    kind = body.get("response_format", {}).get("type", "text")
+    if kind not in FORMATS:
+        said = f'response_format type must be one of "text" or "json_object", but got: {kind}'
+        return 400, {"error": {**error, "message": said}}
+    return None
+
+
+def openrouter(body):
+    """Refuse values outside the ranges that OpenRouter documents."""
+    for name, low, high in (("temperature", 0, 2), ("top_p", 0, 1), ("top_logprobs", 0, 20)):
+        if not low <= body.get(name, low) <= high:
+            said = f"Invalid value for {name}: it has to be from {low} to {high}"
+            return 400, {"error": {"message": said, "code": 400}}
+    return None
+
+
+# What a provider behind OpenRouter takes, and how it is chosen.
+PROVIDER = {
+    *("model", "messages", "max_tokens", "temperature", "top_p", "seed", "logprobs"),
+    *("top_logprobs", "provider"),
+}
+
+
+class OpenRouter(servers.Handler):
+    """Drops what the provider does not take without a word, unless the user requires all of it."""
+
+    def reply(self, world, body, fault, now):
+        if body.keys() - PROVIDER and body.get("provider", {}).get("require_parameters"):
+            said = "No endpoints found that can handle the requested parameters."
+            return self.send(404, {"error": {"message": said, "code": 404}})
+        passed_on = {name: value for name, value in body.items() if name in PROVIDER}
+        return super().reply(world, passed_on, fault, now)
 
 
 # By profile, what a model there refuses, whether it lists log probabilities, and its protocol.
@@ -108,9 +169,9 @@ LABS = {
     "anthropic_messages": (takes_all, False, Anthropic),
     "gemini": (gemini, True, servers.Handler),
     "gemini_generate": (takes_all, True, Gemini),
-    "vllm": (takes_all, True, servers.Handler),
-    "llama_cpp": (takes_all, True, servers.Handler),
-    "openrouter": (takes_all, True, servers.Handler),
+    "vllm": (vllm, True, servers.Handler),
+    "llama_cpp": (llama_cpp, True, servers.Handler),
+    "openrouter": (openrouter, True, OpenRouter),
     "azure": (openai_chat, True, servers.Handler),
 }
 
@@ -296,6 +357,59 @@ def test_a_value_that_is_wrong_is_no_field_that_is_refused(loopback, monkeypatch
     hot = replace(elicitation("open_ended"), temperature=1.5)
     with pytest.raises(UserError, match=r"status 400: temperature: range: 0..1"):
         asked(declared("anthropic", world, monkeypatch), hot)
+
+
+@pytest.mark.parametrize("profile", ["vllm", "llama_cpp", "openrouter"])
+def test_a_temperature_is_refused_where_the_server_has_a_limit(loopback, monkeypatch, profile):
+    refuses, _, protocol = LABS[profile]
+    monkeypatch.setattr(servers, "Handler", protocol)
+    config = declared(profile, loopback(key=KEY, refuses=refuses), monkeypatch)
+    hot = replace(elicitation("open_ended"), temperature=2.5)
+    if profile == "openrouter":
+        with pytest.raises(UserError, match=r"status 400: Invalid value for temperature"):
+            asked(config, hot)
+    else:
+        assert len(asked(config, hot)[0]) == len(CONTEXTS)
+
+
+@pytest.mark.parametrize(
+    ("profile", "form", "says"),
+    [
+        ("vllm", {"type": "json_schema"}, "the 'json_schema' field must be provided"),
+        ("llama_cpp", {"type": "xml"}, 'must be one of "text" or "json_object", but got: xml'),
+        # It is dropped.
+        ("openrouter", {"type": "xml"}, ""),
+    ],
+)
+def test_a_form_of_answers_that_is_none_is_told(loopback, monkeypatch, profile, form, says):
+    refuses, _, protocol = LABS[profile]
+    monkeypatch.setattr(servers, "Handler", protocol)
+    config = declared(profile, loopback(key=KEY, refuses=refuses), monkeypatch)
+    config = replace(config, api=replace(config.api, extra_body={"response_format": form}))
+    if says:
+        with pytest.raises(UserError, match=says):
+            asked(config, elicitation("open_ended"))
+    else:
+        assert len(asked(config, elicitation("open_ended"))[0]) == len(CONTEXTS)
+
+
+@pytest.mark.parametrize("kind", ["forced_choice", "open_ended"])
+def test_parameters_are_dropped_behind_a_router_unless_they_are_required(
+    loopback, monkeypatch, kind
+):
+    monkeypatch.setattr(servers, "Handler", OpenRouter)
+    world = loopback(key=KEY, refuses=openrouter)
+    config = declared("openrouter", world, monkeypatch)
+    required = {"provider": {"require_parameters": True}}
+    strict = replace(config, api=replace(config.api, extra_body=required))
+    if kind == "forced_choice":
+        # The provider lists log probabilities, and takes all else that is sent.
+        assert len(asked(strict, elicitation(kind))[0]) == len(CONTEXTS)
+        return
+    assert asked(config, elicitation(kind))[1] == []
+    assert all("top_k" in body for body in world.bodies)
+    with pytest.raises(UserError, match="No endpoints found that can handle the requested param"):
+        asked(strict, elicitation(kind))
 
 
 def test_what_the_user_asks_for_by_name_is_not_left_out(loopback, monkeypatch):
