@@ -1,9 +1,12 @@
 import re
+import shutil
+import subprocess
 import sys
-import tomllib
 from configparser import ConfigParser
+from email import message_from_bytes
 from importlib.metadata import distributions
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from packaging.markers import default_environment
@@ -80,8 +83,54 @@ def test_a_lock_has_whatever_its_packages_need():
         assert one.specifier.contains(locked[canonicalize_name(one.name)]), one
 
 
-def test_the_metadata_names_the_versions_that_are_tested():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["requires-python"] == ">=3.11"
-    named = [one.rsplit(" ", 1)[1] for one in project["classifiers"] if "Python :: 3." in one]
+PARTS = (
+    "polbayes",
+    "conf",
+    "data",
+    "models",
+    "pyproject.toml",
+    "setup.cfg",
+    "README.md",
+    "LICENSE",
+)
+BUILD = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
+
+
+@pytest.fixture(scope="module")
+def metadata(tmp_path_factory):
+    """Build the wheel from a copy, which is left full of files, and return its metadata."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in PARTS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    subprocess.run([sys.executable, "-c", BUILD], cwd=folder, check=True, capture_output=True)
+    (wheel,) = (folder / "dist").glob("polbayes-*.whl")
+    with ZipFile(wheel) as files:
+        (name,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
+        return message_from_bytes(files.read(name))
+
+
+def test_the_metadata_of_the_wheel_names_the_versions_that_are_tested(metadata):
+    assert metadata["Requires-Python"] == ">=3.11"
+    named = [one.rsplit(" ", 1)[1] for one in metadata.get_all("Classifier") if ":: 3." in one]
     assert named == ["3.11", "3.12", "3.13", "3.14"]
+
+
+def test_the_wheel_requires_what_is_declared_and_has_every_extra_that_is_named(metadata):
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = {
+        name: {Requirement(line) for line in lines.split("\n") if line}
+        for name, lines in setup["options.extras_require"].items()
+    }
+    assert set(metadata.get_all("Provides-Extra")) == set(extras)
+    found = [Requirement(line) for line in metadata.get_all("Requires-Dist")]
+    assert {str(one) for one in found if one.marker is None} == set(map(str, required()))
+    for name, needed in extras.items():
+        of_extra = [one for one in found if one.marker and one.marker.evaluate({"extra": name})]
+        assert {f"{one.name}{one.specifier}" for one in of_extra} == set(map(str, needed))
+    sources = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("polbayes/**/*.py")]
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
+    told = set(re.findall(r"polbayes\[(\w+)\]'", texts))
+    assert len(told) > 3
+    assert told <= set(extras)
