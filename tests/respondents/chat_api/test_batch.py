@@ -30,7 +30,7 @@ from polbayes.respondents import open_respondent
 from polbayes.respondents.base import Question
 from polbayes.respondents.chat_api.anthropic import completion_of, message_of
 from polbayes.respondents.chat_api.batch import BatchRespondent
-from polbayes.respondents.chat_api.batch_services import _read
+from polbayes.respondents.chat_api.batch_services import _read, open_service
 from polbayes.respondents.chat_api.failures import Failure, Kind
 from polbayes.respondents.chat_api.settings import check_api
 from polbayes.respondents.usage import Usage
@@ -830,3 +830,19 @@ def test_every_stage_of_a_role_play_is_a_batch(world, tmp_path):
     )
     assert len(batched) == 2 * len(UNITS)
     assert batched == single
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_marks_of_thinking_of_its_own_part_replies_of_batches(service):
+    said = "<plan>Hm.</plan>I agree."
+    body = {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
+    line = {
+        "openai": {"response": {"status_code": 200, "body": body}},
+        "anthropic": {
+            "type": "succeeded",
+            "message": {"content": [{"type": "text", "text": said}], "stop_reason": "end_turn"},
+        },
+    }[service]
+    info = ModelInfo("m", "", thinking_marks=("<plan>", "</plan>"))
+    reply = open_service(info, ApiConfig(batch=service), None, None)._reply(line)
+    assert (reply.thoughts, reply.text) == ("Hm.", "I agree.")
