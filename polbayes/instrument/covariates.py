@@ -141,8 +141,12 @@ def check_given(data: xr.Dataset, names: Sequence[str], models: Sequence[str]) -
         known = name in _OPTIONAL or name not in _TAKEN
         if not known or name not in data.coords:
             continue
-        if data[name].dims in _OF:
-            _check_named(data, name)
+        values = data[name]
+        if set(values.dims) == {*CELL_DIMS[1:]}:
+            # The order of options, which a prefix has in all of its cells or in none.
+            values = values.isel(item=0, variant=0, run=0)
+        if values.dims in _OF:
+            _check_named(data, values)
         if data[name].dims != ("model",):
             continue
         values = data[name].sel(model=list(models))
@@ -168,9 +172,9 @@ _OF: Mapping[tuple[Hashable, ...], tuple[str, str]] = {
 }
 
 
-def _check_named(data: xr.Dataset, name: str) -> None:
+def _check_named(data: xr.Dataset, values: xr.DataArray) -> None:
     """Refuse an attribute of prefixes or wordings that one of those asked lacks."""
-    values = data[name]
+    name = values.name
     there = data["statement"].transpose("item", "variant").values != ""
     for at, value in np.ndenumerate(values.values):
         if not _absent(value) or (values.ndim == 2 and not there[at]):

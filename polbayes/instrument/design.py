@@ -13,9 +13,9 @@ from polbayes.data.dataset import CELL_DIMS, LEVELS, MISSING, NOT_ASKED, STATUS,
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import attribute_coordinates, check_distinct, spread
 from polbayes.instrument.dimensions import dimension_coordinates, together
-from polbayes.instrument.prompts import Prefix
+from polbayes.instrument.prompts import Lexicon, Prefix, stances_of_words
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
-from polbayes.instrument.scales import AGREE_FIRST
+from polbayes.instrument.scales import AGREE_FIRST, agree_first
 
 # Before the id of a wording, where it is the name of a kind, too.
 _ID = "id:"
@@ -70,6 +70,7 @@ def design(
     items: Sequence[str] | None = None,
     runs: int = 1,
     seed: int = 0,
+    lexicon: Lexicon | None = None,
 ) -> xr.Dataset:
     """Lay out every cell that will be asked.
 
@@ -89,6 +90,8 @@ def design(
         Independent repetitions, from 1 to 32767.
     seed
         Fixes the order of options where a prefix has one that differs by cell.
+    lexicon
+        The answer options, which say with those of the shipped lexicons what options agree.
 
     Returns
     -------
@@ -112,18 +115,31 @@ def design(
     shape = (len(models), *asked.shape, len(prefixes), runs)
     status = np.broadcast_to(asked[None, :, :, None, None], shape).copy()
     per_model = _of_models(models)
-    per_prefix = attribute_coordinates({p.prefix: p.attributes for p in prefixes}, "prefixes")
-    check_distinct({"models": per_model, "prefixes": per_prefix, "wordings": attributes})
-    coords = {
-        "model": [m.model for m in models],
+    per_prefix = attribute_coordinates(
+        {
+            p.prefix: {name: v for name, v in p.attributes.items() if name != AGREE_FIRST}
+            for p in prefixes
+        },
+        "prefixes",
+    )
+    labels = {
         "item": [item.item for _, item in chosen],
         "variant": ids,
         "prefix": [p.prefix for p in prefixes],
         "run": np.arange(1, runs + 1, dtype=np.int16),
+    }
+    orders = _orders(prefixes, labels, seed, lexicon)
+    check_distinct(
+        {"models": per_model, "prefixes": [*per_prefix, *orders], "wordings": attributes}
+    )
+    coords = {
+        "model": [m.model for m in models],
+        **labels,
         **{name: (("item", "variant"), values) for name, values in texts.items()},
         "prefix_text": ("prefix", [p.text for p in prefixes]),
         "prefix_answer": ("prefix", [p.answer for p in prefixes]),
         **_of_prefixes(prefixes),
+        **orders,
         **{name: ("item", values) for name, values in _of_items(chosen).items()},
         **{name: ("model", values) for name, values in per_model.items()},
         **{name: ("prefix", values) for name, values in per_prefix.items()},
@@ -134,7 +150,6 @@ def design(
             [item.weights for _, item in chosen],
         ),
     }
-    coords |= _orders(prefixes, coords, seed)
     scales = {p.scale.points if p.scale else () for p in prefixes}
     points = {"rating_points": "; ".join(*scales)} if len(scales) == 1 and any(scales) else {}
     return xr.Dataset(
@@ -150,38 +165,50 @@ def design(
 
 
 def _of_prefixes(prefixes: Sequence[Prefix]) -> dict[str, Any]:
-    """Return as JSON what letters stand for, and system prompts and turns, where there are any."""
-    options = [json.dumps(dict(p.options)) if p.options else "" for p in prefixes]
+    """Return as JSON the system prompts and turns, if there are any."""
     given = [{"system": p.system, "turns": p.turns} for p in prefixes]
     contexts = [json.dumps(one) if any(one.values()) else "" for one in given]
-    every = {"prefix_options": options, "prefix_context": contexts}
-    return {name: ("prefix", texts) for name, texts in every.items() if any(texts)}
+    return {"prefix_context": ("prefix", contexts)} if any(contexts) else {}
 
 
-def _orders(prefixes: Sequence[Prefix], coords: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _orders(
+    prefixes: Sequence[Prefix], labels: Mapping[str, Any], seed: int, lexicon: Lexicon | None
+) -> dict[str, Any]:
     """Return for each cell the options in its order as JSON, and whether agreement is first."""
-    if not any(prefix.scale for prefix in prefixes):
-        return {}
-    dims = ("item", "variant", "prefix", "run")
+    dims = CELL_DIMS[1:]
     drawn = any(p.scale and p.scale.drawn for p in prefixes)
-    shape = [len(coords[dim]) if drawn or dim == "prefix" else 1 for dim in dims]
+    shape = [len(labels[dim]) if drawn or dim == "prefix" else 1 for dim in dims]
     texts = np.full(shape, "", dtype=object)
     first = np.full(shape, MISSING, dtype=np.int8)
     for n, prefix in enumerate(prefixes):
         if prefix.scale is None:
             texts[:, :, n] = json.dumps(dict(prefix.options)) if prefix.options else ""
+            first[:, :, n] = _agree_first(prefix, lexicon)
             continue
         for i, v, r in np.ndindex(shape[0], shape[1], shape[3]):
-            cell = (coords["item"][i], coords["variant"][v], prefix.prefix, int(coords["run"][r]))
+            cell = (labels["item"][i], labels["variant"][v], prefix.prefix, int(labels["run"][r]))
             arranged = prefix.scale.arranged(seed, *cell)
             texts[i, v, n, r] = json.dumps(arranged)
             first[i, v, n, r] = prefix.scale.agree_first(arranged)
+    found = {"prefix_options": texts} if (texts != "").any() else {}
+    found |= {AGREE_FIRST: first} if (first != MISSING).any() else {}
     if not drawn:
-        return {
-            "prefix_options": ("prefix", list(texts[0, 0, :, 0])),
-            AGREE_FIRST: ("prefix", first[0, 0, :, 0]),
-        }
-    return {"prefix_options": (dims, texts), AGREE_FIRST: (dims, first)}
+        return {name: ("prefix", values[0, 0, :, 0]) for name, values in found.items()}
+    return {name: (dims, values) for name, values in found.items()}
+
+
+def _agree_first(prefix: Prefix, lexicon: Lexicon | None) -> int:
+    """Return whether a prefix without a scale has agreement first, as it or its options say."""
+    said = prefix.attributes.get(AGREE_FIRST)
+    if said is None:
+        known = stances_of_words(lexicon) if prefix.options else {}
+        said = agree_first(prefix.options.values(), known)
+    elif said not in (0, 1):
+        raise UserError(
+            f"prefix '{prefix.prefix}': attributes.{AGREE_FIRST}: must be true or false, "
+            f"not '{said}'."
+        )
+    return MISSING if said is None else int(said)
 
 
 def _wordings(

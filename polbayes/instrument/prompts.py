@@ -228,6 +228,14 @@ def load_lexicon(name: str) -> Lexicon:
     return Lexicon(name, tuple(pairs), tuple(pairs.values()))
 
 
+def stances_of_words(lexicon: Lexicon | None = None) -> dict[str, int]:
+    """Return the stances of words, in lower case: those of a lexicon before the shipped ones'."""
+    shipped = sorted(path.stem for path in (folder("data") / "lexicons").glob("*.yaml"))
+    every = [*map(load_lexicon, shipped), *([lexicon] if lexicon else [])]
+    pairs = [pair for one in every for pair in zip(one.options, one.stance, strict=True)]
+    return {word.casefold(): stance for word, stance in pairs}
+
+
 def render(
     template: str,
     *,

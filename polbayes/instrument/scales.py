@@ -1,7 +1,7 @@
 """Answer options that a prefix lists: their form, and their order, which may be drawn by cell."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
@@ -51,6 +51,20 @@ class Scale:
         """Return whether the strongest agreement is listed before the strongest disagreement."""
         points = list(arranged.values())
         return points.index(self.points[-1]) < points.index(self.points[0])
+
+
+def agree_first(listed: Iterable[str], stances: Mapping[str, int]) -> bool | None:
+    """Return whether the options that agree are listed before those that disagree.
+
+    `stances` are those of lower-case words. None if they do not have every option, or where options
+    of both sides alternate.
+    """
+    sides = [stances.get(option.casefold()) for option in listed]
+    if None in sides or {1, -1} - {*sides}:
+        return None
+    decided = [side for side in sides if side]
+    first = decided[0]
+    return first > 0 if decided == sorted(decided, reverse=first > 0) else None
 
 
 def listing(arranged: Mapping[str, str]) -> str:

@@ -74,7 +74,7 @@ def plan(config: RunConfig) -> Plan:
         chosen = Selection(config.models, config.items, config.variants, config.prefixes.only)
         data = import_table(config.imported, instruments=instruments, selection=chosen)
     else:
-        data = design_of(config, instruments, prefixes, template)
+        data = design_of(config, instruments, prefixes, template, lexicon)
         check_answers(prefixes, config.elicitation.kind, lexicon)
         if "fit" in config.stages or config.probing.kind != "full":
             check_analysis(spec, _as_if_answered(data))
@@ -150,6 +150,7 @@ def design_of(
     instruments: Sequence[Instrument],
     prefixes: Sequence[Prefix],
     template: Template,
+    lexicon: Lexicon | None = None,
 ) -> xr.Dataset:
     """Return the design of a config."""
     from polbayes.respondents import check, describe
@@ -177,6 +178,7 @@ def design_of(
         items=config.items,
         runs=config.elicitation.runs,
         seed=config.seed,
+        lexicon=lexicon,
     )
 
 

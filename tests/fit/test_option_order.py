@@ -1,12 +1,15 @@
-"""The order of options: its effect is found where it is a factor, and a bias where it is not."""
+"""The order of options: the shipped analyses find its effect, and without it there is a bias."""
 
 import numpy as np
 import pytest
 
-from polbayes.config.schema import AnalysisConfig, SamplerConfig
-from polbayes.data.dataset import CELL_DIMS, STATUS
+from polbayes.cli import _main
+from polbayes.config.compose import compose
+from polbayes.config.schema import SamplerConfig
+from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS
 from polbayes.fit.fit import fit
 from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import load_prefixes
@@ -14,88 +17,173 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 
-MODELS = ("left", "centre", "right")
-THETA = np.array([-0.8, 0.0, 0.8])
-# Logits by which agreeing is likelier where yes is first, and less likely where it is second.
-ORDER = 0.7
-FIRST = np.array([1.0, -1.0])
-ITEMS, RUNS = 16, 20
+MODELS = ("left", "inner_left", "centre", "inner_right", "right")
+THETA = np.array([-0.8, -0.4, 0.0, 0.4, 0.8])
+# In the unit of the spread of views on single statements: how much more models agree where
+# agreement is listed first, all of them together and each.
+ORDER = 1.2
+OWN = np.array([0.4, -0.4, 0.0, -0.4, 0.4])
+ITEMS, SHARP, CUT = 16, 2.0, 0.4
+KEYING = np.tile([1, -1], ITEMS // 2)
+TERM = "I(agree_first - 0.5)"
 
 
-def answered(coded, sides):
-    """Draw answers with numpy alone; `sides` are the directions of the items, in turn."""
-    rng = np.random.default_rng(3)
-    items = [(f"e{k:02}", "economic", sides[k % len(sides)], ("original",)) for k in range(ITEMS)]
-    keying = np.array([1 if side == "right" else -1 for _, _, side, _ in items])
-    difficulty = rng.normal(0, 0.5, ITEMS)
-    belief = keying * (THETA[:, None] - difficulty + difficulty.mean())
-    eta = belief[:, :, None, None, None] + ORDER * FIRST[:, None]
-    latent = eta + rng.logistic(size=(len(MODELS), ITEMS, 1, 2, RUNS))
-    prefixes = ("yes_first", "no_first")
-    data = coded(
-        np.where(latent > 0, 1, -1), items=items, models=MODELS, prefixes=prefixes, runs=RUNS
-    )
-    return data.assign_coords(first=("prefix", FIRST))
-
-
-def fitted(data, **parts):
-    spec = parse_spec(
-        AnalysisConfig(
-            response="agree",
-            family="bernoulli",
-            parts={
-                "theta": "~ 0 + dimension + (0 + dimension | model)",
-                "difficulty": "~ (1 | item)",
-                **parts,
-            },
-        )
-    )
-    sampler = SamplerConfig(chains=2, tune=300, draws=300)
-    return fit(spec, gather_cells(data, spec), sampler, seed=1).posterior
-
-
-def test_a_planted_effect_of_order_comes_back(coded):
-    posterior = fitted(answered(coded, ("right", "left")), acquiescence="~ 1 + first")
-    of = posterior["coefficient"]
-    (at,) = np.flatnonzero(of["coefficient_name"].values == "first")
-    draws = of.isel(term=at)
-    assert abs(draws.mean().item() - ORDER) < 3 * draws.std().item() < 0.3
-    theta = posterior["theta"].isel(dimension=0)
-    assert (abs(theta.mean(("chain", "draw")) - THETA) < 0.3).all()
-
-
-def test_one_order_alone_makes_a_one_sided_questionnaire_biased(coded):
-    data = answered(coded, ("right",))
-    mean = {
-        name: fitted(some)["theta"].isel(dimension=0).mean(("chain", "draw"))
-        for name, some in (("both", data), ("one", data.isel(prefix=[0])))
-    }
-    assert (abs(mean["both"] - THETA) < 0.3).all()
-    assert (mean["one"] - THETA > 0.4).all()
-
-
-def test_the_order_that_a_shipped_scale_draws_is_a_predictor():
-    """Which end comes first is drawn for every cell of the design, and its effect comes back."""
-    rng = np.random.default_rng(4)
-    keying = np.tile([1, -1], ITEMS // 2)
+def asked(prefixes, runs=1):
     items = tuple(
         Item(f"e{k:02}", "economic", d, "s", (Variant("original", f"S{k}", "original", 1),), {})
-        for k, d in enumerate(keying.tolist())
+        for k, d in enumerate(KEYING.tolist())
     )
-    data = design(
-        [Instrument("tiny", "Tiny", "s", items)],
-        load_prefixes("scale5", ["numbers"]),
-        [ModelInfo(model, "{statement}") for model in MODELS],
-        runs=RUNS,
+    infos = [ModelInfo(model, "{statement}") for model in MODELS]
+    return design([Instrument("tiny", "Tiny", "s", items)], prefixes, infos, runs=runs)
+
+
+def believed(data, rng):
+    """Return ``[model, item, variant, prefix, run]`` agreement, and positions on the statements."""
+    first = data["agree_first"].broadcast_like(data["status"]).transpose(*CELL_DIMS).values
+    quirk = rng.normal(size=(len(MODELS), ITEMS))
+    belief = THETA[:, None] + quirk
+    order = (ORDER + OWN)[:, None, None, None, None] * (first - 0.5)
+    # Statements of both sides have the same weight, whatever their number of answers.
+    positions = np.mean([belief[:, side == KEYING].mean(axis=1) for side in (-1, 1)], axis=0)
+    return (KEYING * belief)[:, :, None, None, None] + order, positions
+
+
+def answered(share, seed=4):
+    """Draw answers on a shipped scale with numpy alone.
+
+    `share` is the probability that an answer is there, by whether agreement is listed first and
+    whether the statement is of the right.
+    """
+    data = asked(load_prefixes("scale5", ["numbers"]), runs=12)
+    rng = np.random.default_rng(seed)
+    eta, positions = believed(data, rng)
+    latent = SHARP * eta + rng.logistic(size=eta.shape)
+    stance = (latent > SHARP * CUT).astype(np.int8) - (latent < -SHARP * CUT).astype(np.int8)
+    first = data["agree_first"].broadcast_like(data["status"]).transpose(*CELL_DIMS).values
+    right = (KEYING > 0)[:, None, None, None]
+    there = rng.random(eta.shape) < share(first, right)
+    status = np.where(there, STATUS["ok"], NOT_ASKED).astype(np.int8)
+    return data.assign(stance=(CELL_DIMS, stance), status=(CELL_DIMS, status)), positions
+
+
+def fitted(data, analysis):
+    spec = parse_spec(compose(["+experiment=wvs_prefixes", f"analysis={analysis}"])[0].analysis)
+    cells = gather_cells(data, spec)
+    sampler = SamplerConfig(chains=2, tune=300, draws=300)
+    return fit(reduced(spec, cells)[0], cells, sampler, seed=1).posterior
+
+
+def coefficient(posterior, name, part="acquiescence"):
+    """Return the mean and the standard deviation of a coefficient."""
+    draws = posterior["coefficient"].sel(term=f"{part}: {name}")
+    return draws.mean().item(), draws.std().item()
+
+
+def off(posterior, positions):
+    """Return by how much positions on the statements asked are off, on average."""
+    found = posterior["theta_asked"].isel(dimension=0).sel(model=list(MODELS))
+    return (found.mean(("chain", "draw")).values - positions).mean()
+
+
+@pytest.mark.slow
+def test_the_order_that_a_scale_draws_comes_back():
+    data, positions = answered(lambda first, right: 1.0)
+    assert 0.4 < data["agree_first"].mean() < 0.6
+    posterior = fitted(data, "option_order")
+    found, sd = coefficient(posterior, TERM)
+    assert abs(found - ORDER) < 3 * sd < 0.8
+    assert abs(coefficient(posterior, "Intercept")[0]) < 0.45
+    assert abs(off(posterior, positions)) < 0.25
+
+
+@pytest.mark.slow
+def test_an_order_that_most_questions_have_counts_as_agreeing_without_its_effect():
+    data, _ = answered(lambda first, right: np.where(first == 1, 1.0, 0.15))
+    there = (data["status"] == STATUS["ok"]).values
+    first = data["agree_first"].broadcast_like(data["status"]).transpose(*CELL_DIMS).values
+    found = {name: fitted(data, name) for name in ("option_order", "ideology")}
+    (with_it, _), (without, _) = (coefficient(one, "Intercept") for one in found.values())
+    order, sd = coefficient(found["option_order"], TERM)
+    assert abs(order - ORDER) < 3 * sd < 0.9
+    assert abs(with_it) < 0.45
+    bias = ORDER * (first[there].mean() - 0.5)
+    assert bias > 0.4
+    assert without - with_it == pytest.approx(bias, abs=0.15)
+
+
+@pytest.mark.slow
+def test_an_order_that_goes_with_the_side_of_statements_counts_as_leaning_without_its_effect():
+    data, positions = answered(lambda first, right: np.where((first == 1) == right, 1.0, 0.15))
+    found = {name: fitted(data, name) for name in ("option_order", "ideology")}
+    order, sd = coefficient(found["option_order"], TERM)
+    assert abs(order - ORDER) < 3 * sd < 0.9
+    assert abs(off(found["option_order"], positions)) < 0.25
+    assert off(found["ideology"], positions) > 0.4
+
+
+def test_probabilities_have_the_order_in_its_effect_and_not_in_the_residuals():
+    data = asked(load_prefixes("option_orders"))
+    rng = np.random.default_rng(5)
+    eta, _ = believed(data, rng)
+    residual = 0.3
+    p = 1 / (1 + np.exp(-SHARP * (eta + rng.normal(0, residual, eta.shape))))
+    data = data.assign(
+        r_plus=(CELL_DIMS, p),
+        status=(CELL_DIMS, np.full(eta.shape, STATUS["ok"], dtype=np.int8)),
     )
-    first = data["agree_first"].transpose("item", "variant", "prefix", "run").values
-    assert 0.4 < first.mean() < 0.6
-    belief = (keying * THETA[:, None])[:, :, None, None, None]
-    latent = belief + 2 * ORDER * (first - 0.5) + rng.logistic(size=data["status"].shape)
-    data["stance"] = (CELL_DIMS, np.where(latent > 0, 1, -1).astype(np.int8))
-    data["status"] = (CELL_DIMS, np.full(latent.shape, STATUS["ok"], dtype=np.int8))
-    posterior = fitted(data, acquiescence="~ 1 + agree_first")
-    of = posterior["coefficient"]
-    (at,) = np.flatnonzero(of["coefficient_name"].values == "agree_first")
-    draws = of.isel(term=at)
-    assert abs(draws.mean().item() - 2 * ORDER) < 3 * draws.std().item() < 0.6
+    found = fitted(data, "option_order_probabilities")
+    order, sd = coefficient(found, TERM)
+    assert abs(order - ORDER) < 3 * sd < 1.2
+    with_it, _ = coefficient(found, "Intercept", "sigma")
+    without, _ = coefficient(fitted(data, "ideology_probabilities"), "Intercept", "sigma")
+    # What the order adds to one answer, on average of both.
+    assert abs(with_it - np.log(residual)) < 0.4
+    assert without - with_it == pytest.approx(
+        np.log(np.hypot(ORDER / 2, residual) / residual), abs=0.3
+    )
+
+
+OPTIONS = ("task=explain", "elicitation.template=options", "respondents=simulated")
+ORDERS = ("+experiment=pct_paraphrases", *OPTIONS, "prefixes.file=option_orders")
+DRAWN = ("+experiment=wvs_prefixes", "elicitation=sampled_choice", *OPTIONS)
+DRAWN = (*DRAWN, "prefixes.file=scale5", "elicitation.runs=2")
+BETA, OF_MODEL, OF_PREFIX = f"β[1 + {TERM}]", f"u[model; 1 + {TERM}]", "u[model, prefix]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "terms"),
+    [
+        (
+            [*ORDERS, "prefixes.only=null", "analysis=option_order_probabilities"],
+            (BETA, OF_MODEL, OF_PREFIX),
+        ),
+        ([*DRAWN, "analysis=option_order"], (BETA, OF_MODEL, OF_PREFIX)),
+        ([*DRAWN, "analysis=option_order_ratings"], (BETA, OF_MODEL, OF_PREFIX)),
+        # Of one prefix in each order, an effect of its own is that of the order.
+        (
+            [
+                *ORDERS,
+                "prefixes.only=[letters_yes_first,letters_no_first]",
+                "analysis=option_order_probabilities",
+            ],
+            (BETA, OF_MODEL),
+        ),
+        ([*DRAWN, "models=[left]", "analysis=option_order"], (BETA, OF_PREFIX)),
+    ],
+)
+def test_the_shipped_analyses_have_the_order(arguments, terms, capsys):
+    assert _main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"acquiescence = {' + '.join(terms)}" in lines
+
+
+def test_one_order_alone_is_refused(capsys):
+    one = "prefixes.only=[letters_yes_first,numbers_yes_first]"
+    assert _main([*ORDERS, one, "analysis=option_order_probabilities"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot tell the terms of '1 + I(agree_first - 0.5)' apart" in said
+
+
+def test_every_prefix_needs_an_order(capsys):
+    assert _main([*DRAWN[:-2], "prefixes.file=null", "analysis=option_order"]) == 2
+    assert "agree_first" in capsys.readouterr().err

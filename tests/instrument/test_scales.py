@@ -8,14 +8,17 @@ from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
 from polbayes.coding import code_responses
+from polbayes.config.compose import compose
 from polbayes.data.dataset import MISSING, STATUS, open_responses, to_frame
 from polbayes.errors import UserError
+from polbayes.instrument.covariates import check_given
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import check_answers, load_lexicon, load_prefixes, load_template
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.instrument.scales import Scale, coded, listing
 from polbayes.probing.probe import rendered_prompt
 from polbayes.respondents.questions import PendingQuestions
+from polbayes.run.plan import plan
 
 INFO = ModelInfo("m", load_template("options").texts["chat"], chat=True)
 
@@ -129,6 +132,63 @@ def test_a_fixed_order_is_a_matter_of_the_prefix(tmp_path):
 def test_what_is_wrong_with_a_scale_is_said(tmp_path, entry, said):
     with pytest.raises(UserError, match=said):
         load_prefixes(write(tmp_path, entry))
+
+
+WORDS = "{A: nay, B: aye}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "first"),
+    [
+        ("{text: x, options: {A: 'no', B: 'Yes'}}", 0),
+        ("{text: x, options: {1: agree, 2: neither agree nor disagree, 3: disagree}}", 1),
+        ("{text: x, options: {1: disagree, 2: strongly disagree, 3: agree}}", 0),
+        ("{text: x, options: {1: agree, 2: disagree, 3: strongly agree}}", None),
+        (f"{{text: x, options: {WORDS}}}", None),
+        (f"{{text: x, options: {WORDS}, attributes: {{agree_first: false}}}}", 0),
+        ("{text: yes or no, attributes: {agree_first: 1}}", 1),
+        ("{text: x}", None),
+    ],
+)
+def test_options_by_hand_say_which_side_is_first(tmp_path, entry, first):
+    data, _ = asked(load_prefixes(write(tmp_path, entry)))
+    if first is None:
+        assert "agree_first" not in data.coords
+        return
+    assert data["agree_first"].dims == ("prefix",)
+    assert data["agree_first"].dtype == np.int8
+    assert data["agree_first"].values.tolist() == [first]
+
+
+def test_the_lexicon_of_the_run_says_what_words_agree(tmp_path):
+    prefixes = load_prefixes(write(tmp_path, f"{{text: x, options: {WORDS}}}"))
+    (tmp_path / "words.yaml").write_text("agree: [aye]\ndisagree: [nay]\n", encoding="utf-8")
+    how = ["+experiment=pct_paraphrases", "items=[pc-01]", "elicitation.template=options"]
+    how += [f"prefixes.file={tmp_path}/mine.yaml", "prefixes.only=null", "models=[left]"]
+    config, _ = compose([*how, f"elicitation.lexicon={tmp_path}/words.yaml", "stages=[probe]"])
+    assert plan(config).design["agree_first"].values.tolist() == [0]
+    data = design([load_instrument("pct")], prefixes, [INFO], items=["pc-01"])
+    assert "agree_first" not in data.coords
+
+
+def test_shipped_orders_of_options_all_say_which_side_is_first():
+    data, _ = asked(load_prefixes("option_orders"))
+    expected = {"yes_first": 1, "no_first": 0}
+    assert data["agree_first"].values.tolist() == [expected[o] for o in data["order"].values]
+
+
+def test_an_order_that_is_none_is_refused(tmp_path):
+    entry = "{text: x, attributes: {agree_first: 2}}"
+    with pytest.raises(UserError, match=r"prefix 'mine': attributes.agree_first: must be true or"):
+        asked(load_prefixes(write(tmp_path, entry)))
+
+
+def test_an_analysis_of_the_order_names_the_prefix_without_one(tmp_path):
+    text = "{text: '{options}', scale: ['no', 'yes'], order: flipped}\n  other: {text: Well}"
+    data, _ = asked(load_prefixes(write(tmp_path, text)))
+    assert (data["agree_first"].sel(prefix="other") == MISSING).all()
+    with pytest.raises(UserError, match="use 'agree_first', which prefix 'other' does not have"):
+        check_given(data, ["agree_first"], ["m"])
 
 
 def test_answers_become_ratings_whatever_the_order():

@@ -1,5 +1,7 @@
 """Sum-to-zero constraints: effects whose mean would be confounded with another term."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -99,7 +101,7 @@ def theta_variables(spec: Spec) -> set[str]:
 def _variables(expr: str) -> tuple[str, ...]:
     from formulae import model_description
 
-    return tuple(sorted(model_description(expr).var_names)) if expr not in ("0", "1") else ()
+    return _named(model_description(expr).var_names) if expr not in ("0", "1") else ()
 
 
 def _common_sets(common: str) -> list[tuple[str, ...]]:
@@ -109,9 +111,13 @@ def _common_sets(common: str) -> list[tuple[str, ...]]:
         return []
     sets = []
     for term in model_description(common).common_terms:
-        names: set[str] = getattr(term, "var_names", set())
-        sets.append(tuple(sorted(names)))
+        sets.append(_named(getattr(term, "var_names", set())))
     return sets
+
+
+def _named(variables: Iterable[str]) -> tuple[str, ...]:
+    """Return names of variables without "", formulae's for a constant in a call."""
+    return tuple(sorted(name for name in variables if name))
 
 
 def holds_mean(common: str, frame: pd.DataFrame) -> bool:
