@@ -45,8 +45,9 @@ from polbayes.instrument.covariates import (
     spread,
 )
 from polbayes.instrument.design import ModelInfo, design
-from polbayes.instrument.prompts import Prefix, read_prefix
+from polbayes.instrument.prompts import Prefix, load_lexicon, read_prefix
 from polbayes.instrument.questionnaires import Instrument
+from polbayes.instrument.scales import AGREE_FIRST
 from polbayes.respondents.thinking import REASONING, part
 
 _EVERYTHING = Selection()
@@ -128,12 +129,14 @@ def _lay_out(
         variants=variants,
         items=items,
         runs=len(runs),
+        lexicon=load_lexicon(config.lexicon) if config.lexicon else None,
     )
     data = data.sel(variant=[v for v in data["variant"].values if v in variants])
     data = data.assign_coords(run=np.array(runs, dtype=np.int16))
     cells = tuple(
         data.indexes[dim].get_indexer(numbers if dim == "run" else frame[dim]) for dim in CELL_DIMS
     )
+    data = _as_listed(data, rows, prefixes, cells)
     wording = frame["item"] + " / " + frame["variant"]
     if "statement" in frame:
         statement = data["statement"].copy()
@@ -167,6 +170,40 @@ def _prefixes(rows: TableRows) -> list[Prefix]:
                 raise UserError(f"{where}: prefix_entry is not JSON ({error}).") from error
         found.append(replace(one, attributes={**one.attributes, **known.get(name, {})}))
     return found
+
+
+def _as_listed(
+    data: xr.Dataset, rows: TableRows, prefixes: Sequence[Prefix], cells: tuple[np.ndarray, ...]
+) -> xr.Dataset:
+    """Put options where their order was drawn as each question listed them."""
+    scales = {p.prefix: p.scale for p in prefixes if p.scale is not None and p.scale.drawn}
+    if not scales:
+        return data
+    frame = rows.frame[rows.frame["prefix"].isin(scales)]
+    labels = frame[list(CELL_DIMS[1:])].agg(" / ".join, axis=1)
+    given = frame.get("prefix_options", pd.Series("", index=frame.index))
+    listed = one_each(rows, "question", "prefix_options", labels, given)
+    options, first = data["prefix_options"].copy(), data[AGREE_FIRST].copy()
+    places = np.stack(cells[1:], axis=1)[rows.frame["prefix"].isin(scales)]
+    for label, prefix, at in zip(labels, frame["prefix"], map(tuple, places), strict=True):
+        arranged, scale = _mapping(listed[label]), scales[prefix]
+        if {*arranged.values()} != {*scale.points}:
+            raise UserError(
+                f"{rows.name}: the order of options of prefix '{prefix}' is drawn by cell, but "
+                f"prefix_options of {label} is no JSON of its options in their order; import a log "
+                "of questions that polbayes wrote."
+            )
+        options[at], first[at] = listed[label], scale.agree_first(arranged)
+    return data.assign_coords({"prefix_options": options, AGREE_FIRST: first})
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Read a mapping from JSON; an empty one from anything else."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _with_further(

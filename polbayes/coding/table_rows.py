@@ -42,7 +42,7 @@ OF_ITEMS = ("dimension", "direction")
 WHO = "who"
 MAPPABLE = (
     *(*CELL_DIMS, *ANSWERS, *PROBABILITIES, "p_neutral", "mass_unseen", "count", "size"),
-    *("statement", "prefix_text", "prefix_entry", "prompt", "topic"),
+    *("statement", "prefix_text", "prefix_entry", "prefix_options", "prompt", "topic"),
     *(ADMINISTRATION, *OF_ITEMS, *OWN_KEYS, WHO),
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.

@@ -607,6 +607,8 @@ class ExportConfig:
     tables: list[str] | None = None  # of the report, in LaTeX; None: those of up to 100 rows
     chat: bool = False  # whether questions have the template's text for chat models
     model_name: str | None = None  # in prefixes that name the model
+    # Room for the thinking of a reasoning model, in addition to the tokens of an answer.
+    thinking_tokens: int | None = number(None, ge=1)
 
 
 @dataclass

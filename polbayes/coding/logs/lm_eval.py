@@ -50,10 +50,10 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
             choices = tuple(r[1] for r in requests)
             wanted = "p_agree" in config.columns
             masses = _masses(sample, choices, doubles[choices], config, path) if wanted else {}
-            rows.append({**cell, "output_type": "multiple_choice", "run": 1, **masses})
+            rows.append({"run": 1, **cell, "output_type": "multiple_choice", **masses})
             continue
         for run, answer in enumerate(sample["resps"][0], start=1):
-            rows.append({**cell, "output_type": "generate_until", "run": run, "answer": answer})
+            rows.append({"run": run, **cell, "output_type": "generate_until", "answer": answer})
     return as_table(rows, path)
 
 

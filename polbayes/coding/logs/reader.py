@@ -70,7 +70,10 @@ def about_question(given: Mapping[str, Any], default: Any) -> dict[str, Any]:
     """Return which cell a question is, as `task=export` wrote it down, or its id in the log."""
     own = _written(given)
     usual = {"item": default, "variant": "original", "prefix": "baseline"}
-    return {key: own.get(key, usual.get(key)) for key in (*OF_QUESTION, "prefix_entry")}
+    keys = (*OF_QUESTION, "prefix_entry", "prefix_options")
+    found = {key: own.get(key, usual.get(key)) for key in keys}
+    # A question whose options have another order in each run is there for each of them.
+    return {**found, "run": own["run"]} if "run" in own else found
 
 
 def _written(given: Mapping[str, Any]) -> Mapping[str, Any]:

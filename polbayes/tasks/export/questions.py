@@ -12,7 +12,9 @@ from typing import Any
 
 import yaml
 
+from polbayes.coding.logs.reader import OF_QUESTION
 from polbayes.config.schema import RunConfig
+from polbayes.data.dataset import CELL_DIMS
 from polbayes.data.files import write_text
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
@@ -28,6 +30,7 @@ from polbayes.instrument.prompts import (
 from polbayes.instrument.questionnaires import load_instrument
 from polbayes.instrument.wordings import with_wordings
 from polbayes.respondents.base import Question, messages, plain_text
+from polbayes.respondents.chat_api.request import ANSWER_TOKENS
 from polbayes.respondents.questions import PendingQuestions
 
 # Answers are scored here, not there.
@@ -57,6 +60,11 @@ def {name}() -> Task:
 def write_lm_eval(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     """Write ``lm_eval/NAME.yaml``, a task, and ``lm_eval/NAME.jsonl``, its documents."""
     lexicon, name = _lexicon(config), _name(config)
+    if lexicon is not None and _room(config):
+        raise UserError(
+            "export.thinking_tokens: lm_eval reads the probabilities of options with no thinking "
+            "before them; use export.formats=[inspect] or elicitation=sampled_choice."
+        )
     path = (folder / "lm_eval" / f"{name}.jsonl").resolve()
     lines = []
     for question, about in _questions(config, lexicon):
@@ -94,7 +102,7 @@ def _asked(config: RunConfig, lexicon: Lexicon | None) -> dict[str, Any]:
             "metric_list": _UNSCORED,
         }
     how = config.elicitation
-    settings: dict[str, Any] = {"until": [], "max_gen_toks": how.max_new_tokens}
+    settings: dict[str, Any] = {"until": [], "max_gen_toks": how.max_new_tokens + _room(config)}
     if how.decoding == "sample" and how.temperature > 0:
         settings |= {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p}
         settings |= {"top_k": how.top_k}
@@ -103,7 +111,7 @@ def _asked(config: RunConfig, lexicon: Lexicon | None) -> dict[str, Any]:
     return {
         "output_type": "generate_until",
         "doc_to_target": "",
-        "repeats": how.runs,
+        "repeats": _repeats(config, lexicon),
         "generation_kwargs": settings,
         "metric_list": _UNSCORED,
     }
@@ -112,20 +120,21 @@ def _asked(config: RunConfig, lexicon: Lexicon | None) -> dict[str, Any]:
 def write_inspect(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     """Write ``inspect/NAME.py``, a task, and ``inspect/NAME.jsonl``, its samples."""
     lexicon, name = _lexicon(config), _name(config)
+    how = config.elicitation
     path = folder / "inspect" / f"{name}.jsonl"
     lines = []
     for question, about in _questions(config, lexicon):
         sample = {
-            "id": " / ".join((question.item, question.variant, question.prefix)),
+            "id": " / ".join(str(value) for name, value in about.items() if name in CELL_DIMS),
             "input": messages(question),
             "target": "",
             "metadata": about,
         }
         lines.append(json.dumps(sample, ensure_ascii=False))
-    how = config.elicitation
-    settings: dict[str, Any] = {"max_tokens": how.max_new_tokens, "temperature": how.temperature}
+    most = (ANSWER_TOKENS if lexicon is not None else how.max_new_tokens) + _room(config)
+    settings: dict[str, Any] = {"max_tokens": most, "temperature": how.temperature}
     if lexicon is not None:
-        settings = {"max_tokens": 4, "temperature": 0.0, "logprobs": True, "top_logprobs": 20}
+        settings |= {"temperature": 0.0, "logprobs": True, "top_logprobs": 20}
     elif how.decoding == "greedy":
         settings["temperature"] = 0.0
     else:
@@ -135,12 +144,28 @@ def write_inspect(config: RunConfig, run: Path, folder: Path) -> list[Path]:
         title=name,
         name=name,
         count=len(lines),
-        runs=how.runs if lexicon is None else 1,
+        runs=_repeats(config, lexicon),
         config=", ".join(f"{key}={value!r}" for key, value in settings.items()),
     )
     write_text(path, "\n".join(lines) + "\n")
     write_text(path.with_suffix(".py"), text)
     return [path.with_suffix(".py"), path]
+
+
+def _repeats(config: RunConfig, lexicon: Lexicon | None) -> int:
+    """Return how often one question is asked: once where each run has an order of its own."""
+    return 1 if lexicon is not None or _drawn(config) else config.elicitation.runs
+
+
+def _drawn(config: RunConfig) -> bool:
+    """Return whether the order of options differs by item, wording and run."""
+    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    return any(prefix.scale is not None and prefix.scale.drawn for prefix in prefixes)
+
+
+def _room(config: RunConfig) -> int:
+    """Return how many tokens of thinking may come before an answer."""
+    return config.export.thinking_tokens or 0
 
 
 def _name(config: RunConfig) -> str:
@@ -172,7 +197,7 @@ def _questions(
             "+experiment=NAME, or instruments=[NAME]."
         )
     instruments = with_wordings([load_instrument(n) for n in config.instruments], config.wordings)
-    prefixes = load_prefixes(config.prefixes.file, config.prefixes.only)
+    prefixes, drawn = load_prefixes(config.prefixes.file, config.prefixes.only), _drawn(config)
     check_answers(prefixes, config.elicitation.kind, lexicon)
     shape = "chat" if config.export.chat else "base"
     template = load_template(config.elicitation.template).texts.get(shape)
@@ -182,11 +207,6 @@ def _questions(
         )
     name = config.export.model_name or ""
     for prefix in prefixes:
-        if prefix.scale is not None and prefix.scale.drawn:
-            raise UserError(
-                f"export.formats: prefix '{prefix.prefix}' draws the order of its options by cell; "
-                "write a prefix with order: given and one with order: reversed for other engines."
-            )
         if not name and "{model_name}" in json.dumps(prefix.entry()):
             raise UserError(
                 f"export.model_name: prefix '{prefix.prefix}' names the model; say how it is to be "
@@ -198,22 +218,28 @@ def _questions(
         [ModelInfo(name, template, chat=config.export.chat)],
         variants=config.variants,
         items=config.items,
+        runs=config.elicitation.runs if drawn else 1,
+        seed=config.seed,
+        lexicon=lexicon,
     )
     entries = {one.prefix: one for one in prefixes}
     for question in PendingQuestions(data, name, {p.prefix: p.answer for p in prefixes}):
-        yield question, _about(question, entries[question.prefix], lexicon)
+        cell: dict[str, Any] = {name: getattr(question, name) for name in OF_QUESTION}
+        if drawn:
+            cell["run"] = question.run
+        known = _known(question, entries[question.prefix], lexicon, config.seed)
+        # As one text: tables that engines make of it would mix the keys of different prefixes.
+        yield question, {**cell, "polbayes": json.dumps({**cell, **known}, ensure_ascii=False)}
 
 
-def _about(question: Question, prefix: Prefix, lexicon: Lexicon | None) -> dict[str, Any]:
-    cell = {
-        "item": question.item,
-        "variant": question.variant,
-        "prefix": question.prefix,
-        "statement": question.statement,
-    }
-    known: dict[str, Any] = {**cell, "prefix_entry": prefix.entry()}
+def _known(
+    question: Question, prefix: Prefix, lexicon: Lexicon | None, seed: int
+) -> dict[str, Any]:
+    """Return what the import of an answer takes, besides the question's cell."""
+    known: dict[str, Any] = {"prefix_entry": prefix.entry()}
+    if prefix.scale is not None and prefix.scale.drawn:
+        known["prefix_options"] = prefix.scale.arranged(seed, *question.cell)
     if lexicon is not None:
         words = lexicon.spelled(question.options)
         known["options"] = dict(zip(words.options, words.stance, strict=True))
-    # As one text: tables that engines make of it would mix the keys of different prefixes.
-    return {**cell, "polbayes": json.dumps(known, ensure_ascii=False)}
+    return known

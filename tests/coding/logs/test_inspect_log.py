@@ -1,11 +1,15 @@
 """Logs of Inspect, made by Inspect itself with its mock model."""
 
+import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
 
 from polbayes.cli import _main
 from polbayes.coding.importer import import_table
@@ -15,7 +19,8 @@ from polbayes.errors import UserError
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed (nox -s interchange)")
 
-# Answers are a function of what was asked, with the log probabilities that a server would list.
+# What is asked by `answer`, whose answers are a function of what was asked, with the log
+# probabilities that a server would list.
 _SCRIPT = """
 import sys
 from inspect_ai import eval
@@ -24,24 +29,47 @@ from inspect_ai.model import (
     ModelOutput, ModelUsage, TopLogprob, get_model,
 )
 
+def output(said, config, top):
+    listed = [TopLogprob(token=t, logprob=p) for t, p in top]
+    at = [Logprob(token=t, logprob=p, top_logprobs=listed) for t, p in top[:1]]
+    choice = ChatCompletionChoice(
+        message=ChatMessageAssistant(content=said), stop_reason="stop" if said else "max_tokens",
+        logprobs=Logprobs(content=at) if config.logprobs and top else None,
+    )
+    used = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return ModelOutput(model="mockllm/model", choices=[choice], usage=used)
+
+{answer}
+
+eval(sys.argv[1], model=get_model("mockllm/model", custom_outputs=answer), log_dir=sys.argv[2],
+     display="none")
+"""
+
+_ANSWER = """
 def answer(messages, tools, tool_choice, config):
     said = "Yes." if "first" in messages[-1].text else "No."
     if len(messages) > 1:
         said += " " + messages[0].role + ": " + messages[0].text
     if "first" in messages[-1].text and not config.logprobs:
         said = [ContentReasoning(reasoning="No, or is it?"), ContentText(text=said)]
-    top = [(" yes", -0.5), ("No", -1.5), ("Yes", -2.5)]
-    listed = [TopLogprob(token=t, logprob=p) for t, p in top]
-    at = Logprobs(content=[Logprob(token=" yes", logprob=-0.5, top_logprobs=listed)])
-    choice = ChatCompletionChoice(
-        message=ChatMessageAssistant(content=said), stop_reason="stop",
-        logprobs=at if config.logprobs else None,
-    )
-    used = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    return ModelOutput(model="mockllm/model", choices=[choice], usage=used)
+    return output(said, config, [(" yes", -0.5), ("No", -1.5), ("Yes", -2.5)])
+"""
 
-eval(sys.argv[1], model=get_model("mockllm/model", custom_outputs=answer), log_dir=sys.argv[2],
-     display="none")
+# It thinks for 90 tokens, and answers with what is left of those that the request allows.
+_THINKS = """
+def answer(messages, tools, tool_choice, config):
+    said = [ContentReasoning(reasoning="let me think " * 30)]
+    if config.max_tokens <= 90:
+        return output(said, config, [])
+    said.append(ContentText(text="yes"))
+    return output(said, config, [("yes", -0.25), ("no", -1.75)])
+"""
+
+# It says the first option of those that a question lists, with most of its probability.
+_FIRST = """
+def answer(messages, tools, tool_choice, config):
+    codes = [line[0] for line in messages[-1].text.splitlines() if line[1:3] == ") "]
+    return output(codes[0], config, [(codes[0], -0.5), (codes[-1], -2.0)])
 """
 
 _PREFIXES = """
@@ -60,7 +88,7 @@ items:
 """
 
 
-def ask(tmp_path, *overrides):
+def ask(tmp_path, *overrides, answer=_ANSWER):
     """Ask two statements by Inspect, and return its logs."""
     (tmp_path / "mine.yaml").write_text(_ITEMS, encoding="utf-8")
     done = _main(
@@ -76,7 +104,7 @@ def ask(tmp_path, *overrides):
     )
     assert done == 0
     folder = tmp_path / "asked/export/inspect"
-    (tmp_path / "ask.py").write_text(_SCRIPT, encoding="utf-8")
+    (tmp_path / "ask.py").write_text(_SCRIPT.replace("{answer}", answer), encoding="utf-8")
     command = [sys.executable, str(tmp_path / "ask.py"), "polbayes_mine.py", str(tmp_path / "logs")]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -117,6 +145,74 @@ def test_log_probabilities_become_the_masses_of_the_options(tmp_path):
     np.testing.assert_allclose(data["p_agree"].values.ravel(), [agree] * 2, rtol=1e-6)
     np.testing.assert_allclose(data["p_disagree"].values.ravel(), [no] * 2, rtol=1e-6)
     np.testing.assert_allclose(data["mass_unseen"].values.ravel(), [1 - agree - no] * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("room", [None, 100])
+@pytest.mark.parametrize("kind", ["forced_choice", "sampled_choice"])
+def test_a_model_that_thinks_first_needs_room_for_it(tmp_path, room, kind):
+    how = [f"elicitation={kind}", "prefixes.only=[baseline]"]
+    how += ["elicitation.runs=1"] if kind == "sampled_choice" else []
+    how += [f"export.thinking_tokens={room}"] if room else []
+    logs = ask(tmp_path, *how, answer=_THINKS)
+    importer = "inspect_logprobs" if kind == "forced_choice" else "inspect"
+    name = ["name=back", f"instruments=[{tmp_path}/mine.yaml]", f"run_dir={tmp_path}/back"]
+    asked = [f"+importer={importer}", f"imported.path={logs}", "stages=[probe,code]"]
+    done = _main([*asked, "respondents=none", *name])
+    if kind == "forced_choice" and not room:
+        assert done == 2  # no answer has probabilities
+        return
+    assert done == 0
+    data = open_responses(tmp_path / "back")
+    if kind == "forced_choice":
+        np.testing.assert_allclose(data["p_agree"].values.ravel(), [math.exp(-0.25)] * 2, rtol=1e-6)
+    else:
+        assert set(data["completion"].values.ravel()) == {"yes" if room else ""}
+
+
+@pytest.mark.parametrize("kind", ["forced_choice", "sampled_choice"])
+def test_each_question_has_its_own_order_of_options_there_and_back(tmp_path, kind):
+    how = [f"elicitation={kind}", "elicitation.template=options", "prefixes.file=scale5"]
+    how += ["elicitation.runs=4", "seed=3"]
+    lexicon = ["elicitation.lexicon=agree5"] if kind == "forced_choice" else []
+    logs = ask(tmp_path, *how, *lexicon, answer=_FIRST)
+    importer = "inspect_logprobs" if lexicon else "inspect"
+    name = ["name=back", f"instruments=[{tmp_path}/mine.yaml]", "stages=[probe,code]"]
+    asked = [f"+importer={importer}", f"imported.path={logs}", "respondents=none"]
+    assert _main([*asked, *name, f"run_dir={tmp_path}/back"]) == 0
+    own = ["respondents=simulated", "models=[left]", *how, *lexicon, *name]
+    assert _main([*own, f"run_dir={tmp_path}/own"]) == 0
+
+    theirs, ours = open_responses(tmp_path / "back"), open_responses(tmp_path / "own")
+    theirs = theirs.sel(item=ours["item"], prefix=ours["prefix"], run=ours["run"])
+    assert theirs.sizes["run"] == 4
+    for coordinate in ("prefix_options", "agree_first", "prefix_text", "keying"):
+        assert theirs[coordinate].dims == ours[coordinate].dims
+        assert (theirs[coordinate] == ours[coordinate]).all(), coordinate
+    assert set(np.unique(theirs["agree_first"])) == {0, 1}
+    # What comes first is strong agreement in one order, and strong disagreement in the other.
+    first = theirs["agree_first"].broadcast_like(theirs["status"])
+    if lexicon:
+        assert theirs["p_agree"].dims == first.dims
+        expected = np.exp(np.where(first == 1, -0.5, -2.0))
+        np.testing.assert_allclose(theirs["p_agree"].values, expected, rtol=1e-6)
+    else:
+        assert theirs["rating"].dims == first.dims
+        np.testing.assert_array_equal(theirs["rating"].values, np.where(first == 1, 4, 0))
+
+
+def test_a_log_that_does_not_say_the_order_is_refused(tmp_path):
+    entry = {"text": "{options}", "scale": ["no", "yes"], "order": "flipped"}
+    table = tmp_path / "table.csv"
+    rows = pd.DataFrame({"model": "m", "item": ["a", "b"], "answer": "yes"})
+    rows.assign(prefix="p", prefix_entry=json.dumps(entry)).to_csv(table, index=False)
+    columns = (
+        "{model: model, item: item, prefix: prefix, prefix_entry: prefix_entry, answer: answer}"
+    )
+    config, _ = compose(["+experiment=imported", f"imported.path={table}", "name=x"])
+    plain = replace(config.imported, columns=yaml.safe_load(columns), ignore=[], constants={})
+    plain = replace(plain, points=None, options=None, stances=None, attributes={}, show=[])
+    with pytest.raises(UserError, match="prefix_options of a / original / p / 1 is no JSON of its"):
+        import_table(plain, instruments=[])
 
 
 def test_a_file_that_is_no_log_is_an_error(tmp_path):

@@ -163,8 +163,18 @@ def run_lm_eval(tmp_path, model, *overrides):
     return tmp_path / "logs"
 
 
-def test_lm_eval_gives_the_probabilities_that_polbayes_reads_itself(tmp_path):
-    orders = ("prefixes.file=option_orders", "elicitation.template=options", *ASKED)
+@pytest.mark.parametrize(
+    ("prefixes", "more"),
+    [
+        ("option_orders", ("order",)),
+        # Of a scale whose order is drawn, each question has its own, also in a second run.
+        ("scale4", ()),
+    ],
+)
+def test_lm_eval_gives_the_probabilities_that_polbayes_reads_itself(tmp_path, prefixes, more):
+    orders = (f"prefixes.file={prefixes}", "elicitation.template=options", *ASKED)
+    if prefixes == "scale4":
+        orders += ("elicitation.lexicon=agree4", "elicitation.runs=2", "seed=5")
     logs = run_lm_eval(tmp_path, "left", "+experiment=pct_paraphrases", *orders)
     common = ("instruments=[pct]", "respondents=none", "stages=[probe,code]")
     back = ["+importer=lm_eval", f"imported.path={logs}", "name=x", f"run_dir={tmp_path}/a"]
@@ -175,11 +185,11 @@ def test_lm_eval_gives_the_probabilities_that_polbayes_reads_itself(tmp_path):
 
     theirs, ours = open_responses(tmp_path / "a"), open_responses(tmp_path / "b")
     assert theirs["model"].values.tolist() == ["left"]
-    theirs = theirs.sel(item=ours["item"], variant=ours["variant"], prefix=ours["prefix"])
+    theirs = theirs.sel({name: ours[name] for name in ("item", "variant", "prefix", "run")})
     for name in ("p_agree", "p_disagree", "r_plus"):
         np.testing.assert_allclose(theirs[name].values, ours[name].values, rtol=1e-4, atol=1e-6)
     assert np.ptp(theirs["r_plus"].values) > 0.1
-    for name in ("statement", "prefix_text", "order", "prefix_options", "keying"):
+    for name in ("statement", "prefix_text", "prefix_options", "agree_first", "keying", *more):
         assert (theirs[name] == ours[name]).all(), name
 
 

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from polbayes.cli import _main
+from polbayes.config.resources import read_yaml
 from polbayes.data.dataset import open_responses
 from polbayes.tasks.export.draws import draws_frame
 from polbayes.tasks.export.tables import html_table, latex_table
@@ -135,11 +136,29 @@ def test_tables_are_html_that_shows_text_as_text():
             ["export.formats=[lm_eval]", "+experiment=wvs_prefixes"],
             "prefix 'name' names the model",
         ),
+        (
+            [
+                "export.formats=[lm_eval]",
+                "+experiment=pct_paraphrases",
+                "export.thinking_tokens=100",
+            ],
+            "lm_eval reads the probabilities of options with no thinking before them",
+        ),
     ],
 )
 def test_what_cannot_be_exported_is_said(run, overrides, said, capsys):
     assert exported(run, *overrides) == 2
     assert said in capsys.readouterr().err
+
+
+def test_generated_answers_have_room_for_thinking(tmp_path):
+    how = ["+experiment=wvs_prefixes", "prefixes.only=[baseline]", "elicitation.max_new_tokens=20"]
+    how += ["export.formats=[lm_eval,inspect]", "export.thinking_tokens=300"]
+    assert exported(tmp_path, *how) == 0
+    task = read_yaml(tmp_path / "export/lm_eval/polbayes_wvs_prefixes.yaml")
+    assert task["generation_kwargs"]["max_gen_toks"] == 320
+    text = (tmp_path / "export/inspect/polbayes_wvs_prefixes.py").read_text(encoding="utf-8")
+    assert "max_tokens=320" in text
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet"])
