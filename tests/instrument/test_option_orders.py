@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 from loopback import KEY, VARIABLE, Said
 
 from polbayes.cli import _main
@@ -150,6 +151,12 @@ def test_drawn_letters_are_read_as_what_they_stand_for(said, codes):
         assert set(found.tolist()) == {-128 if stance is None else STANCE[stance]}
 
 
+def drawn_how(data):
+    """Return the number of draws and the temperature, as the file of answers says."""
+    how = yaml.safe_load(data.attrs["config"])["elicitation"]
+    return how["runs"], how["temperature"]
+
+
 def test_a_choice_is_drawn_where_there_are_no_probabilities(loopback, monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, KEY)
 
@@ -169,6 +176,7 @@ def test_a_choice_is_drawn_where_there_are_no_probabilities(loopback, monkeypatc
     assert _main(arguments) == 0
     data = open_responses(tmp_path)
     assert data.sizes["run"] == 20
+    assert drawn_how(data) == (20, 1.0)
     assert data["order"].values.tolist() == ["yes_first", "no_first"]
     agree = (data["stance"] == STANCE["agree"]).mean(("model", "item", "variant", "run")).values
     # Whatever it is asked, it says A with 3/4: all of it is the order.
@@ -179,3 +187,27 @@ def test_a_choice_is_drawn_where_there_are_no_probabilities(loopback, monkeypatc
     assert {body["temperature"] for body in world.bodies} == {1.0}
     assert agree[0] > 0.55
     assert agree[1] < 0.45
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_the_answers_say_how_often_and_how_warm_they_were_drawn(
+    loopback, monkeypatch, tmp_path, taken
+):
+    monkeypatch.setenv(VARIABLE, KEY)
+    world = loopback(key=KEY, logprobs=False, answer=lambda prompt, body: Said("Yes"))
+    world.unknown = () if taken else ("temperature",)
+    arguments = [
+        *("+experiment=wvs_prefixes", "respondents=served", "elicitation=sampled_choice"),
+        *("respondents.served.checkpoint=m-1", f"respondents.served.api.base_url={world.url}"),
+        *(f"respondents.served.api.key_variable={VARIABLE}", "elicitation.temperature=0.7"),
+        *("items=[wvs-01]", "variants=[original]", "prefixes.only=[baseline]"),
+        *("stages=[probe,code]", f"run_dir={tmp_path}"),
+    ]
+    # The second command adds draws to those of the first.
+    for draws in (3, 5):
+        assert _main([*arguments, f"elicitation.runs={draws}"]) == 0
+        data = open_responses(tmp_path)
+        assert data["run"].values.tolist() == list(range(1, draws + 1))
+        assert drawn_how(data) == (draws, 0.7)
+        assert ("temperature" in data.attrs.get("left_out", "")) is not taken
+    assert {body.get("temperature") for body in world.bodies[-2:]} == {0.7 if taken else None}
