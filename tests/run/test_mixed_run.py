@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from polbayes.cli import _main
+from polbayes.run.notebook import open_run
 from polbayes.run.run import load_run
 
 MODELS = ["left", "right"]
@@ -111,6 +112,18 @@ def test_the_report_shows_it_and_leaves_the_ideology_model_out(finished):
     assert (finished / "report" / "figures" / "coefficients.svg").is_file()
     table = pd.read_csv(finished / "report" / "tables" / "coefficients.csv")
     assert set(table["verdict"]) <= {"good", "caution", "bad"}
+
+
+def test_the_answer_has_the_coefficients(finished):
+    """In the terminal as on the first screen, with whether they can be used."""
+    said = open_run(finished).answer.splitlines()
+    assert said[0] == "Coefficients, with 90% intervals"
+    assert any(line.startswith("keying (left) ") for line in said)
+    (sentence,) = [line for line in said if line.startswith("The 90% intervals")]
+    (whether,) = [line for line in said if line.startswith("Can it be used?")]
+    page = (finished / "report" / "index.html").read_text(encoding="utf-8")
+    assert sentence in page
+    assert whether.removeprefix("Can it be used? ") in page
 
 
 def test_a_finished_run_is_not_sampled_again(finished, capsys):
