@@ -140,7 +140,8 @@ def _composed(overrides: list[str]) -> tuple[Any, Mapping[str, str]]:
             ]
             missing = getattr(error.__cause__, "full_key", None) or ""
             parent, _, last = missing.rpartition(".")
-            if not places or last not in _known_keys(parent):
+            # The importer checks the keys that users choose, such as columns.
+            if not places or not (last in _known_keys(parent) or parent.startswith("imported.")):
                 raise
             overrides = [f"++{x}" if n in places else x for n, x in enumerate(overrides)]
         else:
@@ -305,6 +306,9 @@ def _readable(error: Exception, overrides: Sequence[str], own: Path | None) -> U
     found = re.search(r"Could not override '([^']+)'\.?\s*No match in the defaults list", text)
     if found:
         return UserError(f"'{found[1]}' must be added with a plus sign: +{found[1]}=NAME.")
+    found = re.search(r"Could not append to config. An item is already at '([^']+)'", text)
+    if found:
+        return UserError(f"'{found[1]}' is there already; write it without the plus sign.")
     found = re.search(r"Could not override '([^']+)'", text)
     cause = error.__cause__
     if found:

@@ -231,6 +231,24 @@ def test_an_unknown_key_of_the_importer_is_compared_to_its_keys():
         compose(["+experiment=imported", "imported.pathh=x"])
 
 
+@pytest.mark.parametrize("name", all_of("importer"))
+def test_what_the_importer_checks_itself_needs_no_plus_sign(name):
+    """Whether or not the importer's file has such a key already."""
+    given = ["imported.columns.variant=v", "imported.columns.topic=t", "imported.columns={run: r}"]
+    given += ["imported.where={task: mine}", "imported.where.kind=[a,b]"]
+    before = compose([f"+importer={name}", "name=x"])[0].imported
+    after = compose([f"+importer={name}", "name=x", *given])[0].imported
+    assert after.columns == {**before.columns, "variant": "v", "topic": "t", "run": "r"}
+    assert after.where == {**before.where, "task": "mine", "kind": ["a", "b"]}
+
+
+def test_a_plus_sign_before_a_key_that_is_there_is_too_much():
+    with pytest.raises(UserError) as caught:
+        compose(["+importer=inspect", "name=x", "+imported.columns.variant=v"])
+    says = "'imported.columns.variant' is there already; write it without the plus sign."
+    assert str(caught.value) == says
+
+
 def test_a_part_that_was_not_there_must_be_added_with_a_plus_sign():
     with pytest.raises(UserError) as caught:
         compose([WVS, "analysis.parts.validity='~ 1'"])
