@@ -73,7 +73,7 @@ def import_table(
         )
     every = read_rows(config, base)
     instruments = instruments or [items_of(every)]
-    check_wordings(every, instruments)
+    check_wordings(every, instruments, config)
     check_known("model", *config.models, known=every.models, where="imported.models")
     rows = select(every, instruments, selection)
     data, cells = _lay_out(rows, instruments, config, selection)

@@ -3,6 +3,7 @@
 Rows are counted from 1, without the header.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,11 @@ import pandas as pd
 
 from polbayes.coding.counted import one_row_an_answer
 from polbayes.coding.logs import READERS
+from polbayes.coding.logs.reader import TABLE_NAME, plain, wanted
 from polbayes.config.schema import ImportConfig
 from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.data.prose import form
-from polbayes.data.tables import text_of
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
 from polbayes.instrument.design import check_variants, is_wanted
@@ -47,8 +48,6 @@ MAPPABLE = (
 )
 # The value of ``constants.run`` that numbers repetitions in the order of the table.
 _NUMBERED = "count"
-# The column with the name of the table that a row is from.
-_TABLE = "table"
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def read_rows(config: ImportConfig, base: Path | None) -> TableRows:
     table, name, at = _read(config, base)
     notes: list[str] = []
     table = _with_new_names(table, config.rename, name)
-    taken = _where(table, config.where, name, notes)
+    taken = _where(table, config, name, notes)
     whole = _renamed(table, config, name)
     rows = TableRows(whole[taken].copy(), name, at, notes, frozenset(whole["model"].dropna()))
     _check_labels(rows)
@@ -110,14 +109,17 @@ def _read(
     tables = [reader.read(file, config) for file in files]
     starts = np.cumsum([0, *map(len, tables)])
 
+    # Files in several folders may have the same name.
+    above = Path(os.path.commonpath([file.parent for file in files]))
+
     def at(row: int) -> str:
         which = int(np.searchsorted(starts, row, side="right")) - 1
-        return f"{files[which].name}: row {row - starts[which] + 1}"
+        return f"{files[which].relative_to(above)}: row {row - starts[which] + 1}"
 
     if len(files) == 1:
         return tables[0], files[0].name, at
     for file, one in zip(files, tables, strict=True):
-        one.insert(0, _TABLE, file.stem, allow_duplicates=False)
+        one.insert(0, TABLE_NAME, file.stem, allow_duplicates=False)
     whole = pd.concat(tables, ignore_index=True)
     return whole.astype(object).where(whole.notna(), None), Path(config.path).name, at
 
@@ -161,39 +163,28 @@ def _with_new_names(
         key = f"imported.rename.{column}"
         check_known("column", column, known=table.columns, where=f"{name}: imported.rename")
         codes, values = pd.factorize(table[column], use_na_sentinel=False)
-        texts = [_as_text(value, key) for value in values]
+        texts = [plain(value, key) for value in values]
         check_known("value", *names, known=texts, where=f"{name}: {key}")
         new = [names.get(t, v) for t, v in zip(texts, values, strict=True)]
         table = table.assign(**{column: np.array(new, dtype=object)[codes]})
     return table
 
 
-def _where(
-    table: pd.DataFrame, where: Mapping[str, Any], name: str, notes: list[str]
-) -> np.ndarray:
+def _where(table: pd.DataFrame, config: ImportConfig, name: str, notes: list[str]) -> np.ndarray:
     """Return ``[row]`` whether every column has one of the selected values."""
     taken = np.ones(len(table), dtype=bool)
-    for column, given in where.items():
+    for column in config.where:
         key = f"imported.where.{column}"
         check_known("column", column, known=table.columns, where=f"{name}: imported.where")
-        wanted = [_as_text(v, key) for v in (given if isinstance(given, list) else [given])]
-        if not wanted:
-            raise UserError(f"{key}: the list is empty; name at least one value.")
+        values = wanted(config, column)
         codes, texts = pd.factorize(table[column], use_na_sentinel=False)
-        known = [_as_text(text, key) for text in texts]
-        check_known("value", *wanted, known=known, where=f"{name}: {key}")
-        taken &= np.isin(known, wanted)[codes]
-    if where and not taken.any():
+        known = [plain(text, key) for text in texts]
+        check_known("value", *values, known=known, where=f"{name}: {key}")
+        taken &= np.isin(known, values)[codes]
+    if config.where and not taken.any():
         raise UserError(f"{name}: imported.where: no row has all of the values wanted.")
     _note_left_out(notes, len(taken) - int(taken.sum()), len(taken), "imported.where")
     return taken
-
-
-def _as_text(value: Any, key: str) -> str:
-    if isinstance(value, dict | list):
-        raise UserError(f"{key}: must be a value or a list of values, not '{value}'.")
-    # Software that stores missing numbers as floats writes 3.0 for 3.
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", (text_of(value) or "").strip())
 
 
 def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
@@ -226,7 +217,7 @@ def _renamed(table: pd.DataFrame, config: ImportConfig, name: str) -> pd.DataFra
     for key, (where, column) in given.items():
         frame[key] = _column(table, column, f"{name}: imported.{where}")
     used = {part for _, column in given.values() for part in (column, *column.split(" + "))}
-    used |= {*config.where, _TABLE}
+    used |= {*config.where, TABLE_NAME}
     for column in table.columns:
         if column not in used and not any(fnmatchcase(column, one) for one in config.ignore):
             raise UserError(
@@ -277,7 +268,9 @@ def _numbers(frame: pd.DataFrame, notes: list[str]) -> pd.Series:
     return numbers.astype(str)
 
 
-def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
+def check_wordings(
+    rows: TableRows, instruments: Sequence[Instrument], config: ImportConfig
+) -> None:
     """Refuse unknown ids, runs that are not numbers, and duplicate answers."""
     known = {i.item: {v.variant for v in i.variants} for q in instruments for i in q.items}
     for row, item, variant in rows.distinct("item", "variant"):
@@ -287,7 +280,7 @@ def check_wordings(rows: TableRows, instruments: Sequence[Instrument]) -> None:
     for row, run in rows.distinct("run"):
         if not (run.isascii() and run.isdigit()) or int(run) > np.iinfo(np.int16).max:
             raise UserError(f"{rows.at(row)}: run '{run}' is not a number from 0 to 32767.")
-    _check_duplicates(rows)
+    _check_duplicates(rows, config)
 
 
 # Known names in an error.
@@ -302,7 +295,7 @@ def _shortened(sentence: str) -> str:
     return f"{head}known: {', '.join(listed[:_SHOWN])}{more}."
 
 
-def _check_duplicates(rows: TableRows) -> None:
+def _check_duplicates(rows: TableRows, config: ImportConfig) -> None:
     frame = rows.frame[list(CELL_DIMS)]
     again = frame.duplicated().to_numpy()
     if not again.any():
@@ -312,12 +305,17 @@ def _check_duplicates(rows: TableRows) -> None:
     first = int(np.flatnonzero((frame == cell).all(axis=1))[0])
     named = ", ".join(f"{dim} '{cell[dim]}'" for dim in CELL_DIMS)
     one, other = (rows.at(int(frame.index[n])) for n in (first, second))
-    both = f"{one.rpartition(' ')[0]}s {one.rpartition(' ')[2]} and {other.rpartition(' ')[2]}"
-    both = both if one.split(": ")[0] == other.split(": ")[0] else f"{one} and {other}"
+    number = "imported.constants.run=count"
+    if "run" in config.columns:
+        number += ", without imported.columns.run,"
+    both = f"{one} and {other}"
+    told = "if one file repeats the other, keep one of them with imported.path=FILE"
+    if one.split(": ")[0] == other.split(": ")[0]:
+        both = f"{one.rpartition(' ')[0]}s {one.rpartition(' ')[2]} and {other.rpartition(' ')[2]}"
+        told = "if they are repetitions, map 'run' to the column that tells them apart"
     raise UserError(
-        f"{both} are both the answer of {named}; if they are repetitions, map 'run' to the column "
-        "that tells them apart, or set imported.constants.run=count to number them in the order "
-        "of the table."
+        f"{both} are both the answer of {named}; {told}, or set {number} to number them as "
+        "repetitions in the order of the table."
     )
 
 

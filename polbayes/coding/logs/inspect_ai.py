@@ -1,7 +1,8 @@
 """Logs of Inspect (``.eval`` and ``.json``), read by inspect_ai itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from polbayes.coding.logs.reader import (
     as_table,
     by_stance,
     files_of,
+    is_taken,
     options_of,
 )
 from polbayes.config.schema import ImportConfig
@@ -24,13 +26,16 @@ if TYPE_CHECKING:
 
 # What of a sample is not looked at, and may be large.
 _LEFT = {"events", "store", "attachments"}
+# What Inspect itself writes beside logs: of a set of evaluations, and for its viewer.
+_LISTS = ("eval-set.json", "logs.json", "listing.json")
 
 
 def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     """Read one log: a row for each sample and epoch.
 
-    Columns are ``answer``, the masses of options where log probabilities were kept, and, as they
-    are in the log, ``metadata.NAME`` and ``score.NAME``.
+    Columns are ``answer``, the masses of options where log probabilities were kept, with several
+    choices ``choices`` (a list as JSON) and the text of the ``chosen`` one, and, as they are in
+    the log, ``metadata.NAME``, ``score.NAME`` and ``score.NAME.answer``.
     """
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
@@ -47,7 +52,7 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
             path, all_samples_required=False, resolve_attachments="core", exclude_fields=_LEFT
         )
         about = {"model": header.model, "task": header.task}
-        rows = [{**about, **_row(sample, config, path)} for sample in samples]
+        rows = [_row(sample, about, config, path) for sample in samples]
     except UserError:
         raise
     except Exception as error:  # a damaged log can fail in any way
@@ -57,20 +62,35 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     return as_table(rows, path)
 
 
-def _row(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, Any]:
+def _row(
+    sample: "EvalSample", about: Mapping[str, str], config: ImportConfig, path: Path
+) -> dict[str, Any]:
     asked = sample.input if isinstance(sample.input, str) else sample.input[-1].text
     answer, thoughts = sample.output.completion, _thoughts(sample)
-    scores = {f"score.{name}": score.value for name, score in (sample.scores or {}).items()}
-    return {
+    scores = sample.scores or {}
+    row = {
+        **about,
         "id": sample.id,
         "run": sample.epoch,
         **about_question(sample.metadata, sample.id),
         "prompt": asked,
         "answer": f"<think>{thoughts}</think>{answer}" if thoughts else answer,
         **{f"metadata.{key}": value for key, value in sample.metadata.items()},
-        **scores,
-        **_masses(sample, thoughts, config, path),
+        **{f"score.{name}": score.value for name, score in scores.items()},
+        **{f"score.{name}.answer": score.answer for name, score in scores.items()},
+        **_chosen(sample),
     }
+    taken = "p_agree" in config.columns and is_taken(row, config, path)
+    return {**row, **_masses(sample, thoughts, config, path)} if taken else row
+
+
+def _chosen(sample: "EvalSample") -> dict[str, Any]:
+    """Return the choices and the one that was chosen, whose letter is its place among them."""
+    letters = dict(zip(ascii_uppercase, sample.choices or (), strict=False))
+    answers = [score.answer for score in (sample.scores or {}).values()]
+    chosen = {letters[answer] for answer in answers if answer in letters}
+    one = chosen.pop() if len(chosen) == 1 else None
+    return {"choices": sample.choices, "chosen": one} if sample.choices else {}
 
 
 def _thoughts(sample: "EvalSample") -> str:
@@ -87,7 +107,7 @@ def _masses(
     """Return the masses of the options, as they are read from the replies of a server."""
     choices = sample.output.choices
     listed = choices[0].logprobs.content if choices and choices[0].logprobs else None
-    if not listed or "p_agree" not in config.columns:
+    if not listed:
         return {}
     positions = after_thinking(
         [
@@ -111,4 +131,4 @@ def _masses(
     }
 
 
-READER = Reader(lambda path, base: files_of(path, base, "*.eval", "*.json"), read)
+READER = Reader(lambda path, base: files_of(path, base, "*.eval", "*.json", but=_LISTS), read)

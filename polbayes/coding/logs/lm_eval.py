@@ -15,15 +15,17 @@ from polbayes.coding.logs.reader import (
     as_table,
     by_stance,
     files_of,
+    is_taken,
     options_of,
 )
 from polbayes.config.schema import ImportConfig
 from polbayes.data.tables import json_lines
 from polbayes.errors import UserError
-from polbayes.instrument.prompts import surfaces
+from polbayes.instrument.prompts import Lexicon, surfaces
 
 _FILE = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)")
 Sample = Mapping[str, Any]
+Scores = Mapping[str, float]  # the log-likelihood of each choice
 
 
 def read(path: Path, config: ImportConfig) -> pd.DataFrame:
@@ -31,29 +33,33 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
 
     Every column of the documents is there as ``doc.NAME``.
     """
-    samples = list(_once(path))
     named = _FILE.fullmatch(path.stem)
     about = {"model": _model(path, named), "task": named["task"] if named else path.stem}
     rows: list[dict[str, Any]] = []
-    doubles = _doubles(samples)
-    for sample in samples:
+    scored: list[tuple[dict[str, Any], Mapping[str, Any], Scores]] = []
+    for sample in _once(path):
         doc = sample["doc"] if isinstance(sample["doc"], dict) else {}
-        requests = _requests(sample)
-        cell = {
+        first = _requests(sample)[0]
+        row = {
             **about,
             "doc_id": sample["doc_id"],
             **about_question(doc, sample["doc_id"]),
-            "prompt": requests[0][0],
+            "prompt": first[0],
             **{f"doc.{key}": value for key, value in doc.items()},
+            "output_type": _output_type(first),
         }
-        if isinstance(requests[0][1], str):
-            choices = tuple(r[1] for r in requests)
-            wanted = "p_agree" in config.columns
-            masses = _masses(sample, choices, doubles[choices], config, path) if wanted else {}
-            rows.append({"run": 1, **cell, "output_type": "multiple_choice", **masses})
+        if row["output_type"] == "generate_until":
+            answers = enumerate(sample["resps"][0], start=1)
+            rows += [{"run": run, **row, "answer": answer} for run, answer in answers]
             continue
-        for run, answer in enumerate(sample["resps"][0], start=1):
-            rows.append({"run": run, **cell, "output_type": "generate_until", "answer": answer})
+        rows.append({"run": 1, **row})
+        wanted = "p_agree" in config.columns and row["output_type"] == "multiple_choice"
+        if wanted and is_taken(rows[-1], config, path):
+            scored.append((rows[-1], doc, _scores(sample, path)))
+    doubles = _doubles([scores for *_, scores in scored])
+    for row, given, scores in scored:
+        counted = {c: x for c, x in scores.items() if c not in doubles[tuple(scores)]}
+        row |= _masses(counted, options_of(given, config, path), path)
     return as_table(rows, path)
 
 
@@ -62,7 +68,7 @@ def _once(path: Path) -> Iterator[Sample]:
     seen: set[Any] = set()
     for number, sample in json_lines(path):
         try:
-            _requests(sample)[0][1], sample["resps"][0][0], sample["doc"]
+            _requests(sample)[0][0], sample["resps"][0][0], sample["doc"]
             if (one := json.dumps(sample["doc_id"])) not in seen:
                 seen.add(one)
                 yield sample
@@ -95,52 +101,64 @@ def _model(path: Path, named: re.Match[str] | None) -> str:
     return path.resolve().parent.name
 
 
-def _log_likelihoods(sample: Sample) -> list[float]:
-    return [float(answers[0][0]) for answers in sample["resps"]]
+def _output_type(request: Sequence[Any]) -> str:
+    """Return lm_eval's name for tasks with such requests, one for all that score given texts."""
+    if len(request) == 1:
+        return "loglikelihood_rolling"
+    return "multiple_choice" if isinstance(request[1], str) else "generate_until"
 
 
-def _doubles(samples: Sequence[Sample]) -> dict[tuple[str, ...], set[int]]:
+def _scores(sample: Sample, path: Path) -> Scores:
+    """Return the log-likelihood of each choice after the prompt.
+
+    For the metric ``acc_mutual_info`` lm_eval asks for each choice without a prompt, too.
+    """
+    requests = _requests(sample)
+    document = f"document {sample['doc_id']}"
+    try:
+        values = [float(answers[0][0]) for answers in sample["resps"]]
+        asked = [(*one[:2], x) for one, x in zip(requests, values, strict=True)]
+    except (ValueError, TypeError, LookupError) as error:
+        raise UserError(f"{path}: {document} has no log-likelihood of every choice.") from error
+    if any(context not in ("", requests[0][0]) for context, *_ in asked):
+        raise UserError(
+            f"{path}: the choices of {document} follow different prompts; leave out its task by "
+            "imported.where, or give the samples of a task with one prompt for all choices."
+        )
+    return {choice: value for context, choice, value in asked if context == requests[0][0]}
+
+
+def _doubles(samples: Sequence[Scores]) -> dict[tuple[str, ...], set[str]]:
     """Return, by list of choices, those that are the same tokens as one before them.
 
     They are ways of writing one word that have the same log-likelihood in all samples.
     """
-    found: dict[tuple[str, ...], dict[int, tuple[str, list[float]]]] = {}
-    for sample in samples:
-        requests = _requests(sample)
-        if not isinstance(requests[0][1], str):
-            continue
-        choices = tuple(r[1] for r in requests)
-        empty: dict[int, tuple[str, list[float]]] = {
-            n: (choice.strip().casefold(), []) for n, choice in enumerate(choices)
-        }
-        columns = found.setdefault(choices, empty)
-        for n, value in enumerate(_log_likelihoods(sample)):
-            columns[n][1].append(value)
-    return {
-        choices: {n for n in columns if columns[n] in [columns[k] for k in range(n)]}
-        for choices, columns in found.items()
-    }
+    alike: dict[tuple[str, ...], list[Scores]] = {}
+    for scores in samples:
+        alike.setdefault(tuple(scores), []).append(scores)
+    found: dict[tuple[str, ...], set[str]] = {}
+    for choices, group in alike.items():
+        first: dict[tuple[str, ...], str] = {}
+        for choice in choices:
+            values = (str(scores[choice]) for scores in group)
+            first.setdefault((choice.strip().casefold(), *values), choice)
+        found[choices] = {*choices} - {*first.values()}
+    return found
 
 
-def _masses(
-    sample: Sample, choices: Sequence[str], doubles: set[int], config: ImportConfig, path: Path
-) -> dict[str, float]:
-    lexicon = options_of(sample["doc"], config, path)
+def _masses(scores: Scores, lexicon: Lexicon, path: Path) -> dict[str, float]:
     forms = {
         form.strip().casefold(): stance
         for word, stance in zip(lexicon.options, lexicon.stance, strict=True)
         for form in surfaces(word)
     }
-    texts = [choice.strip().casefold() for choice in choices]
-    if missing := [text for text in texts if text not in forms]:
+    texts = {choice: choice.strip().casefold() for choice in scores}
+    if missing := [text for text in texts.values() if text not in forms]:
         raise UserError(
             f"{path}: the choice '{missing[0]}' is no option of lexicon '{lexicon.lexicon}'; "
             f"known: {', '.join(lexicon.options)}."
         )
-    each = zip(texts, _log_likelihoods(sample), strict=True)
-    return by_stance(
-        (forms[text], math.exp(value)) for n, (text, value) in enumerate(each) if n not in doubles
-    )
+    return by_stance((forms[texts[choice]], math.exp(x)) for choice, x in scores.items())
 
 
 READER = Reader(lambda path, base: files_of(path, base, "samples_*.jsonl"), read)

@@ -1,7 +1,8 @@
 """What a reader of logs is, and what all of them need."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from polbayes.data.tables import read_table, table_files, text_of
 from polbayes.errors import UserError
 from polbayes.instrument.prompts import Lexicon, load_lexicon
 
+# The column with the name of the file that a row is from, if there are several.
+TABLE_NAME = "table"
 # What `task=export` writes with every question, for the import of its answers.
 OF_QUESTION = ("item", "variant", "prefix", "statement")
 # The lists of options that a row's masses are summed up in, as columns.
@@ -39,12 +42,16 @@ class Reader:
 TABLE = Reader(table_files, lambda path, config: read_table(path))
 
 
-def files_of(path: str, base: Path | None, *patterns: str) -> list[Path]:
-    """Return what a path names: a file, those of a pattern, or those in a folder and below."""
+def files_of(path: str, base: Path | None, *patterns: str, but: Collection[str] = ()) -> list[Path]:
+    """Return what a path names: a file, those of a pattern, or those in a folder and below.
+
+    In a folder, files with the names `but` are left out.
+    """
     whole = (base or Path.cwd()) / Path(path).expanduser()
     if not whole.is_dir():
         return table_files(path, base)
-    found = sorted({one for pattern in patterns for one in whole.rglob(pattern)})
+    every = {one for pattern in patterns for one in whole.rglob(pattern)}
+    found = sorted(one for one in every if one.name not in but)
     if not found:
         raise UserError(f"{whole}: holds no {' or '.join(patterns)}; set imported.path to the log.")
     return found
@@ -63,7 +70,39 @@ def as_table(rows: Sequence[Mapping[str, Any]], path: Path) -> pd.DataFrame:
 
 
 def _text(value: Any) -> str | None:
-    return json.dumps(value) if isinstance(value, list | dict) else text_of(value)
+    listed = isinstance(value, list | dict)
+    return text_of(json.dumps(value, ensure_ascii=False) if listed else value)
+
+
+def is_taken(row: Mapping[str, Any], config: ImportConfig, path: Path) -> bool:
+    """Return whether `imported.where` takes a row, by the columns that the log itself has.
+
+    What is derived from them, such as masses, is needed for the rows taken only.
+    """
+    known = {TABLE_NAME: path.stem, **row}
+    for column in config.where:
+        value = plain(_text(known.get(column)), column)
+        value = plain(config.rename.get(column, {}).get(value, value), column)
+        if value not in wanted(config, column):
+            return False
+    return True
+
+
+def wanted(config: ImportConfig, column: str) -> list[str]:
+    """Return the values of a column that `imported.where` takes."""
+    key, given = f"imported.where.{column}", config.where[column]
+    values = [plain(value, key) for value in (given if isinstance(given, list) else [given])]
+    if not values:
+        raise UserError(f"{key}: the list is empty; name at least one value.")
+    return values
+
+
+def plain(value: Any, key: str) -> str:
+    """Return a value as the text that it is compared by."""
+    if isinstance(value, dict | list):
+        raise UserError(f"{key}: must be a value or a list of values, not '{value}'.")
+    # Software that stores missing numbers as floats writes 3.0 for 3.
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", (text_of(value) or "").strip())
 
 
 def about_question(given: Mapping[str, Any], default: Any) -> dict[str, Any]:

@@ -215,6 +215,97 @@ def test_a_log_that_does_not_say_the_order_is_refused(tmp_path):
         import_table(plain, instruments=[])
 
 
+# Two tasks in one folder: of one the log says which options agree, of the other it has choices in
+# an order of their own for each question, of which the mock model takes the one named by its id.
+_SET = """
+import json
+from inspect_ai import Task, eval_set
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatCompletionChoice, ChatMessageAssistant, Logprob, Logprobs, ModelOutput, ModelUsage,
+    TopLogprob, get_model,
+)
+from inspect_ai.scorer import choice
+from inspect_ai.solver import generate, multiple_choice
+
+def answer(messages, tools, tool_choice, config):
+    said, asked = "Yes", messages[-1].text
+    for line in asked.splitlines():
+        if line.endswith(") " + asked.split("pick ")[-1].split(".")[0]):
+            said = "ANSWER: " + line[0]
+    top = [TopLogprob(token=t, logprob=p) for t, p in [("Yes", -0.5), ("No", -1.5)]]
+    at = Logprobs(content=[Logprob(token="Yes", logprob=-0.5, top_logprobs=top)])
+    message = ChatMessageAssistant(content=said)
+    given = ChatCompletionChoice(message=message, stop_reason="stop", logprobs=at)
+    used = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return ModelOutput(model="mockllm/model", choices=[given], usage=used)
+
+known = {"polbayes": json.dumps({"item": "x", "options": {"Yes": 1, "No": -1}})}
+mine = MemoryDataset([Sample(id="x", input="A statement.", metadata=known)], name="mine")
+words = ["Ja", "Nein", "Wei\u00df nicht"]
+picked = {"a": "Ja", "b": "Nein", "c": "Nein", "d": "Wei\u00df nicht", "e": "all"}
+questions = MemoryDataset(
+    [
+        Sample(id=key, input=f"Please pick {pick}.", choices=words, target="A")
+        for key, pick in picked.items()
+    ],
+    name="votes",
+)
+questions.shuffle_choices(seed=3)
+tasks = [
+    Task(name="mine", dataset=mine, solver=generate()),
+    Task(name="votes", dataset=questions, solver=multiple_choice(), scorer=choice()),
+]
+model = get_model("mockllm/model", custom_outputs=answer)
+eval_set(tasks, model=model, log_dir="logs", log_format="json", display="none")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder_of_a_set(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("set")
+    command = [sys.executable, "-c", _SET]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder / "logs"
+
+
+def imported(group, path, *overrides):
+    config, _ = compose([f"+importer={group}", f"imported.path={path}", "name=x", *overrides])
+    return import_table(config.imported, instruments=[])
+
+
+def test_one_of_several_tasks_of_a_set_is_read(folder_of_a_set):
+    assert (folder_of_a_set / "eval-set.json").exists()
+    assert (folder_of_a_set / "logs.json").exists()
+    data = imported("inspect_logprobs", folder_of_a_set, "imported.where={task: mine}")
+    assert data["item"].values.tolist() == ["x"]
+    assert data["p_agree"].item() == pytest.approx(math.exp(-0.5))
+    with pytest.raises(UserError, match="does not say which options agree"):
+        imported("inspect_logprobs", folder_of_a_set)
+
+
+def test_the_option_chosen_is_an_answer_whatever_its_letter_was(folder_of_a_set):
+    where = ("imported.where={task: votes}", "imported.columns.answer=chosen")
+    show = "imported.show=[choices,score.choice.answer]"
+    data = imported("inspect", folder_of_a_set, *where, show)
+    frame = to_frame(data, ["completion"])
+    said = dict(zip(frame["item"], frame["completion"], strict=True))
+    assert said == {"a": "Ja", "b": "Nein", "c": "Nein", "d": "Weiß nicht", "e": ""}
+
+    data = imported("inspect", folder_of_a_set, *where, show, "imported.points=[Nein,Ja]")
+    stances = to_frame(data, ["stance"], labels=True)["stance"]
+    assert stances.tolist()[:3] == ["agree", "disagree", "disagree"]
+
+    letters = data["score_choice_answer"].values.ravel().tolist()
+    assert letters[4] == ""
+    assert len({*letters}) > 2, "the choices were not shuffled"
+    orders = [json.loads(text) for text in data["choices"].values.ravel()]
+    for item, order, letter in zip(data["item"].values[:4], orders, letters, strict=False):
+        assert order["ABC".index(letter)] == said[item]
+    assert "Weiß nicht" in data["choices"].values.ravel()[0]
+
+
 def test_a_file_that_is_no_log_is_an_error(tmp_path):
     (tmp_path / "a.eval").write_text("no log", encoding="utf-8")
     config, _ = compose(["+importer=inspect", f"imported.path={tmp_path}", "name=x"])
