@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from polbayes.cli import _mode, _split
 from polbayes.config.compose import compose
+from polbayes.errors import UserError
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -119,3 +121,54 @@ def test_commands_are_made_of_what_there_is(page, tmp_path, monkeypatch):
             (tmp_path / own / "experiment").mkdir(parents=True, exist_ok=True)
             (tmp_path / own / "experiment" / "my_table.yaml").write_text(OWN)
         compose(overrides, own)
+
+
+def inline(text: str) -> list[list[str]]:
+    """Return the overrides that stand in backticks, but those with a name that is the reader's."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = []
+    for code in re.findall(r"`([^`]+)`", text):
+        words = re.split(r"\s+(?=[+~']*[\w.]+=)", " ".join(code.split()))
+        words = [word.strip("'") for word in words]
+        if all(re.fullmatch(r"[+~]*[a-z][a-z_.\d]*=(?![A-Z]+$)[^…]+", word) for word in words):
+            found.append(words)
+    return found
+
+
+def test_overrides_in_a_text():
+    text = "`a.b=1` and `'+a={b: [c,\nd], e: f}' g=h`, not `a.NAME=1`, `a=NAME`, `a=…` or `a=`.\n"
+    assert inline(f"{text}```bash\nx `i=j`\n```\n") == [["a.b=1"], ["+a={b: [c, d], e: f}", "g=h"]]
+
+
+# What overrides on the pages of the guide are added to: one of these, and those of an importer to
+# each of the logs'.
+USED_WITH = (
+    ("+experiment=wvs_prefixes",),
+    ("+experiment=imported",),
+    ("+experiment=wvs_prefixes", "respondents=served"),
+    ("name=mine",),
+)
+LOGS = ("lm_eval", "lm_eval_text", "inspect", "inspect_logprobs")
+# Files that the reader writes.
+OWN_FILES = (["language=pt.yaml"], ["+experiment=mine"])
+
+
+@cache
+def composes(*overrides: str) -> bool:
+    try:
+        compose(overrides)
+    except UserError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/guide/*.md")), ids=lambda page: page.name)
+def test_overrides_in_the_guide_are_made_of_what_there_is(page):
+    for words in inline(page.read_text(encoding="utf-8")):
+        if words in OWN_FILES:
+            continue
+        if words[0].lstrip("+~").startswith("imported."):
+            failed = [log for log in LOGS if not composes(f"+importer={log}", "name=mine", *words)]
+            assert not failed, words
+        else:
+            assert any(composes(*base, *words) for base in USED_WITH), words
