@@ -1,5 +1,7 @@
 """Errors and messages of transformers and the hub as one sentence, or suppressed."""
 
+from typing import Any
+
 from polbayes.errors import UnreachableError, UserError
 from polbayes.huggingface.portions import out_of_memory
 from polbayes.huggingface.source import Source
@@ -10,12 +12,23 @@ _SHORT = 20
 
 def quiet() -> None:
     """Keep bars, advice and retries of transformers and the hub out of our progress bars."""
-    import logging
-
     from transformers.utils import logging as of_transformers
 
     of_transformers.set_verbosity_error()
     of_transformers.disable_progress_bar()
+    _quiet_hub()
+
+
+def quiet_datasets(datasets: Any) -> None:
+    """Keep bars and messages of the package `datasets` and the hub out of ours."""
+    datasets.disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
+    _quiet_hub()
+
+
+def _quiet_hub() -> None:
+    import logging
+
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 

@@ -9,6 +9,7 @@ from polbayes.coding.logs.reader import Reader, as_table
 from polbayes.config.schema import ImportConfig
 from polbayes.data.tables import read_table
 from polbayes.errors import UserError, check_known, reason
+from polbayes.huggingface.hub import quiet_datasets
 
 _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
 
@@ -24,6 +25,7 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
             "imported.format: huggingface needs datasets; install it with pip install "
             "'polbayes[datasets]'."
         ) from error
+    quiet_datasets(datasets)
     try:
         split = _split(datasets, path, config).flatten()
     except UserError:

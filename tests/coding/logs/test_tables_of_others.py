@@ -25,8 +25,9 @@ def answers(data):
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_data_sets_are_read_from_folders(tmp_path, saved, monkeypatch):
+def test_data_sets_are_read_from_folders(tmp_path, saved, monkeypatch, capsys):
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    datasets.enable_progress_bars()
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     said = datasets.Dataset.from_dict({**ROWS, "about": [{"run": 3}, {"run": 4}]})
     if saved:
@@ -34,11 +35,13 @@ def test_data_sets_are_read_from_folders(tmp_path, saved, monkeypatch):
     else:
         (tmp_path / "set").mkdir()
         said.to_parquet(tmp_path / "set" / "test.parquet")
+    capsys.readouterr()
     place = ("+importer=huggingface", f"imported.path={tmp_path}/set", "imported.split=test")
     data = imported(*place, "+imported.columns.run=about.run")
 
     assert answers(data) == [["m", "a", "Yes."], ["m", "b", "No."]]
     assert to_frame(data)["run"].tolist() == [3, 4]
+    assert capsys.readouterr().err == ""
     with pytest.raises(UserError, match=r"split"):
         imported(*place[:2], "imported.split=tset")
 
