@@ -18,7 +18,6 @@ from polbayes.fit.posterior.verdicts import (
     from_centre,
     in_words,
 )
-from polbayes.fit.sampling.diagnose import BEYOND
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.report.asked import coders_of, size, unseen
@@ -320,7 +319,7 @@ def _sampled(results: Results) -> str:
     """Say what the sampler's checks allow, or that the answers are meaningless."""
     models, new, wordings = unseen(results.responses)
     if not new:
-        if results.verdict == "good" and any(BEYOND in said for said in results.verdict_sentences):
+        if results.but_for_statements:
             return _BUT_FOR_STATEMENTS
         return _CAN_IT[results.verdict]
     return (

@@ -27,6 +27,11 @@ BANNERS = {
     "good": "The estimates passed the checks of the sampler",
     "preview": "A preview: the estimates of this report are not to be quoted",
 }
+_BUT_FOR_STATEMENTS = {
+    "kind": "caution",
+    "title": "The estimates of models passed the checks of the sampler, those of some single "
+    "statements did not",
+}
 
 
 def sections(
@@ -86,6 +91,7 @@ def front_of(
     duration = f", duration {results.duration}" if results.duration else ""
     verdict = results.verdict or "good"
     banner = {"kind": verdict, "title": BANNERS[verdict]}
+    banner = _BUT_FOR_STATEMENTS if results.but_for_statements else banner
     return Front(
         title=title or results.title or results.name,
         description=results.description,

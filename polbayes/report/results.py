@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 import xarray as xr
 
+from polbayes.fit.sampling.diagnose import BEYOND
 from polbayes.instrument.dimensions import Dimension, dimensions_of, named
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.measures.registry import MEASURES
@@ -156,6 +157,11 @@ class Reported(ABC):
     def fitted(self) -> bool:
         """Whether the report shows estimates that rest on a sampler."""
         return bool(self.verdict)
+
+    @property
+    def but_for_statements(self) -> bool:
+        """Whether the draws passed the checks, but for those of some single statements."""
+        return self.verdict == "good" and any(BEYOND in said for said in self.verdict_sentences)
 
     def table(self, name: str) -> pd.DataFrame | None:
         """Return the table of that name, or None where it is absent or empty."""

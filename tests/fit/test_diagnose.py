@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -94,6 +96,29 @@ def test_single_items_a_little_apart_are_said_under_a_good_verdict():
     one = posterior.isel(item=[0])
     assert "1 is beyond these limits" in diagnose(one, stats_of(one)).sentences[3]
     assert len(diagnose(posterior_of(), stats_of(posterior_of())).sentences) == 3
+
+
+def test_single_items_with_few_independent_draws_are_said_under_a_good_verdict():
+    """Of 25 draws that are the same only one counts: 8000 draws are worth 320."""
+    posterior = posterior_of(draws=2000)
+    values = posterior["difficulty"].values
+    posterior["difficulty"].values[:] = np.repeat(values[:, ::25], 25, axis=1)
+    found = diagnose(posterior, stats_of(posterior))
+    assert found.verdict == "good"
+    assert "2 are beyond these limits" in found.sentences[3]
+    (least,) = re.findall(r"effective draws down to (\d+)\)", found.sentences[3])
+    assert 200 < int(least) < 400
+
+
+@pytest.mark.parametrize("name", ["theta_mode", "language_agreement", "repetition", "dif"])
+def test_all_that_is_reported_is_judged(name):
+    """Of single statements it calls for caution, of models the estimates are of no use."""
+    posterior = posterior_of()
+    far = posterior_of(theta=1.0)["theta"].rename(model=f"{name}_level")
+    posterior[name] = far.drop_vars(f"{name}_level")
+    found = diagnose(posterior, stats_of(posterior))
+    assert found.verdict == ("caution" if name == "dif" else "bad")
+    assert found.table["quantity"].str.startswith(f"{name}[").sum() == 2
 
 
 def test_a_single_item_far_apart_calls_for_caution_and_is_listed():

@@ -16,9 +16,11 @@ from PIL import Image
 import polbayes.report
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.errors import UserError
+from polbayes.fit.sampling.diagnose import BEYOND
 from polbayes.report import Results, write_report
 from polbayes.report.drawn import drawn
 from polbayes.report.figures.forests import plot_leaning_forest
+from polbayes.report.page import front_of
 
 EVIL = "<script>alert(1)</script>"
 EVIL_NAMES = [f"m{EVIL}", '"><img src=x onerror=alert(2)>', "$x_{1}$ & 'y'\x1b[31m\u202e"]
@@ -253,6 +255,21 @@ def test_tables_hold_the_numbers_they_were_given(written: Path, make_results: An
     pd.testing.assert_frame_equal(theta, make_results().tables["theta"])
     prompts = pd.read_csv(written.parent / "tables" / "prompts.csv")
     assert len(prompts) == 3 * 3
+
+
+def test_the_banner_does_not_promise_what_the_list_under_it_denies(make_results: Any) -> None:
+    said = f"Of 9 quantities of single statements or levels, 2 are {BEYOND} (R-hat up to 1.050)."
+    but = front_of(make_results(verdict_sentences=["The chains agree.", said]), [])
+    assert but.verdict == "good"
+    assert but.banner == {
+        "kind": "caution",
+        "title": "The estimates of models passed the checks of the sampler, those of some single "
+        "statements did not",
+    }
+    assert front_of(make_results(), []).banner["kind"] == "good"
+    assert front_of(make_results(verdict="bad", verdict_sentences=[said]), []).banner["kind"] == (
+        "bad"
+    )
 
 
 def test_good_results_have_no_warning(page: Page) -> None:

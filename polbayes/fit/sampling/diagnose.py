@@ -25,7 +25,15 @@ MODEL_LEVEL = (
     "theta_asked",
     "lean",
     "decisiveness",
+    "repetition",
     "theta_instrument",
+    *(f"theta_{facet}" for facet in ("mode", "language")),
+    *(
+        f"{facet}_{name}"
+        for facet in ("mode", "language")
+        for name in ("discrimination", "agreement", "decisiveness")
+    ),
+    "cor_theta_model",
     "bias",
     "bias_instrument",
     "bias_total",
@@ -46,7 +54,10 @@ MODEL_LEVEL = (
     "phi",
 )
 POSITIONS = ("theta", "theta_asked", "lean", "theta_instrument", "bias", "bias_total")
-ITEM_LEVEL = ("difficulty", "discrimination", "wording", "bias_item", "group_effect")
+ITEM_LEVEL = (
+    *("difficulty", "discrimination", "wording", "bias_item", "group_effect"),
+    *("dif", "confusion"),
+)
 
 
 @dataclass(frozen=True)
