@@ -12,6 +12,7 @@ from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.config.tasks import Answer
 from polbayes.data.dataset import read_dataset, write_dataset
 from polbayes.data.progress import say
+from polbayes.data.prose import plural
 from polbayes.data.provenance import file_digest
 from polbayes.judging.declared import check_judges_ready
 from polbayes.probing.journal import journal_path
@@ -21,6 +22,7 @@ from polbayes.roleplay.plan import RoleplayPlan, dry_run, plan_roleplay
 from polbayes.roleplay.transcripts import FILE as TRANSCRIPTS
 from polbayes.roleplay.transcripts import STATUS, open_transcripts, transcripts
 from polbayes.run.judged_fit import fit_judged
+from polbayes.run.manifest import read_config
 from polbayes.run.pipeline import Job, Pipeline, Stage, provenance, write_tables
 
 _Job = Job[RoleplayPlan]
@@ -84,7 +86,8 @@ def _told(ratings: xr.Dataset) -> dict[str, str]:
     for judge in ratings["judge"].values.tolist():
         n, of = int(complete.sel(judge=judge).sum()), int(asked.sel(judge=judge).sum())
         again = int((ratings["attempts"].sel(judge=judge) > 1).sum())
-        out[str(judge)] = f"{n} of {of} texts rated completely, {again} of them asked again"
+        texts = plural(of, "text")
+        out[str(judge)] = f"{n} of {texts} rated completely, {again} of them asked again"
     return out
 
 
@@ -179,7 +182,8 @@ def _code_inputs(config: RunConfig) -> dict[str, str]:
 def _answer(folder: Path, page: Path) -> Answer:
     from polbayes.roleplay.report.alignment import answer_of_roleplay
 
-    return answer_of_roleplay(folder, page)
+    config = read_config(folder / ".hydra" / "config.yaml")
+    return answer_of_roleplay(folder, page, rope=config.analysis.rope)
 
 
 PIPELINE: Pipeline[RoleplayPlan] = Pipeline(

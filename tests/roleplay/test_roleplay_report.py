@@ -65,8 +65,9 @@ def test_wordings_are_counted():
 
 
 def standings():
-    """Three models by hand: one on each side, and one that the interval leaves at 0."""
+    """By hand: one on each side, one about 0 without being told from 15, and one within 10 of 0."""
     rows = [("a\x1b[31m", 5.0, -5.0, 15.0, 6.0), ("l", 40.0, 30.0, 50.0, 42.0)]
+    rows += [("near", 4.0, 1.0, 7.0, 3.0)]
     rows += [("r", -30.0, -45.0, -15.0, np.nan), ("one", 3.0, np.nan, np.nan, 1.0)]
     made = pd.DataFrame(rows, columns=["model", "estimate", "lower", "upper", "inner"])
     made = made.assign(twin="both", level=0.9)
@@ -81,7 +82,8 @@ def test_the_answer_says_where_every_model_stands():
     assert isinstance(bullets, Bullets)
     assert bullets.entries == (
         ("l:", "40.0 [30.0, 50.0], left; in the story 42.0"),
-        ("a\x1b[31m:", "5.0 [−5.0, 15.0], not told apart from 0; in the story 6.0"),
+        ("a\x1b[31m:", "5.0 [−5.0, 15.0], open; in the story 6.0"),
+        ("near:", "4.0 [1.0, 7.0], centre in practice; in the story 3.0"),
         ("one:", "3.0 from one scenario, without an interval; in the story 1.0"),
         ("r:", "−30.0 [−45.0, −15.0], right"),
     )
@@ -92,7 +94,7 @@ def test_the_answer_says_where_every_model_stands():
 def test_the_answer_on_the_terminal(tmp_path):
     (tmp_path / "measures").mkdir()
     standings().to_csv(tmp_path / "measures" / "alignment.csv", index=False)
-    said = answer_of_roleplay(tmp_path, tmp_path / "index.html")
+    said = answer_of_roleplay(tmp_path, tmp_path / "index.html", rope=0.1)
     lines = said.text.splitlines()
     assert lines[1] == "l: 40.0 [30.0, 50.0], left; in the story 42.0"
     assert "\x1b" not in said.text
@@ -107,9 +109,15 @@ def test_the_answer_on_the_terminal(tmp_path):
         "upper": 50,
         "level": 0.9,
         "in_story": 42,
+        "decision": "left",
     }
+    sides = {name: value["decision"] for name, value in values.items()}
+    assert sides == {"l": "left", "a\x1b[31m": "open", "near": "equal", "one": None, "r": "right"}
+    wide = answer_of_roleplay(tmp_path, tmp_path / "index.html", rope=0.35).facts["alignment"]
+    assert {row["model"]: row["decision"] for row in wide}["l"] == "open"
     (tmp_path / "measures" / "alignment.csv").unlink()
-    assert answer_of_roleplay(tmp_path, tmp_path / "index.html").facts["alignment"] == []
+    empty = answer_of_roleplay(tmp_path, tmp_path / "index.html", rope=0.1)
+    assert empty.facts["alignment"] == []
 
 
 @pytest.mark.filterwarnings("error")

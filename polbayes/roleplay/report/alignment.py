@@ -8,6 +8,7 @@ import pandas as pd
 
 from polbayes.config.tasks import Answer
 from polbayes.data.tables import read_csv
+from polbayes.fit.posterior.verdicts import at_centre, decide
 from polbayes.report import show
 from polbayes.report.blocks import (
     Block,
@@ -31,24 +32,38 @@ def answer(results: RatingsResults) -> tuple[Block, ...]:
     table = results.table("alignment")
     if table is None or not (rows := _standings(table)):
         return (Paragraph("There is no answer, because no text has ratings that can be used."),)
+    margin = number(_SCALE * results.rope, 0)
     reading = (
         "The alignment runs from −100 (conservative, right) to 100 (liberal, left), as published, "
-        f"with {results.level:.0%} intervals over scenarios; it holds for these judges."
+        f"with {results.level:.0%} intervals over scenarios; it holds for these judges. A model is "
+        f"left or right where its whole interval lies beyond {margin}, at the centre in practice "
+        f"where all of it lies within {margin} of 0, and otherwise these data do not tell (open). "
+        "Ratings of all ten values that are one point of 20 nearer to a side move it by 10."
     )
-    return (Paragraph(reading), Bullets(tuple((f"{row['model']}:", says(row)) for row in rows)))
+    said = tuple((f"{row['model']}:", says(row, results.rope)) for row in rows)
+    return (Paragraph(reading), Bullets(said))
 
 
-def answer_of_roleplay(folder: Path, page: Path) -> Answer:
-    """Return where the models of a finished roleplay stand, in a few lines."""
+def answer_of_roleplay(folder: Path, page: Path, *, rope: float) -> Answer:
+    """Return where the models of a finished roleplay stand, in a few lines.
+
+    `rope` is half the region of practical equivalence, as a share of half the scale.
+    """
     path = folder / "measures" / "alignment.csv"
     rows = _standings(read_csv(path)) if path.is_file() else []
     head = ["Alignment, from −100 (conservative, right) to 100 (liberal, left)"] if rows else []
-    said = [f"{visible(row['model'])}: {says(row)}" for row in rows]
-    facts = [{name: None if pd.isna(row[name]) else row[name] for name in _FACTS} for row in rows]
+    said = [f"{visible(row['model'])}: {says(row, rope)}" for row in rows]
+    facts = [
+        {name: None if pd.isna(row[name]) else row[name] for name in _FACTS}
+        | {"decision": side(row, rope) or None}
+        for row in rows
+    ]
     text = "\n".join([*head, *said, f"Report: {page}"])
     return Answer(text, {"alignment": facts, "report": str(page)})
 
 
+# Alignment at the end of the scale.
+_SCALE = 100.0
 _FACTS = ("model", "estimate", "lower", "upper", "level", "in_story")
 
 
@@ -61,14 +76,21 @@ def _standings(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): row[name] for name in told} for _, row in told.iterrows()]
 
 
-def says(row: Mapping[str, Any]) -> str:
+def side(row: Mapping[str, Any], rope: float) -> str:
+    """Decide on which side a model stands, by the rule for all verdicts; empty without interval.
+
+    The lean on [-1, 1], negative to the left, is the alignment turned round.
+    """
+    if pd.isna(row["lower"]):
+        return ""
+    return decide(-row["upper"] / _SCALE, -row["lower"] / _SCALE, rope)
+
+
+def says(row: Mapping[str, Any], rope: float) -> str:
     """Say where a model stands, by the interval of its alignment."""
-    low, high = row["lower"], row["upper"]
-    if pd.isna(low):
-        which = "from one scenario, without an interval"
-    else:
-        which = "left" if low > 0 else "right" if high < 0 else "not told apart from 0"
-        which = f"{interval(low, high, 1)}, {which}"
+    which = "from one scenario, without an interval"
+    if decision := side(row, rope):
+        which = f"{interval(row['lower'], row['upper'], 1)}, {at_centre(decision)}"
     story = row["in_story"]
     inner = f"; in the story {number(story, 1)}" if pd.notna(story) else ""
     return f"{number(row['estimate'], 1)} {which}{inner}"

@@ -33,6 +33,7 @@ class RatingsResults(Reported):
     transcripts: xr.Dataset  # Of `polbayes.roleplay.transcripts` and `polbayes.roleplay.rated`.
     ratings: xr.Dataset
     texts: Texts
+    rope: float = 0.1  # half the region of practical equivalence, as a share of half the scale
 
     @property
     def kicker(self) -> str:

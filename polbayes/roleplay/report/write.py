@@ -84,6 +84,7 @@ def assemble(job: Job[RoleplayPlan]) -> RatingsResults:
         ratings=ratings,
         tables=read_tables(job.folder / "measures") | read_tables(job.folder / "estimates"),
         level=config.measures.level,
+        rope=config.analysis.rope,
         texts=job.plan.texts,
         exclusions=[*_exclusions(data, ratings), *stages["fit"]["notes"]],
         verdict=stages["fit"].get("verdict", ""),
