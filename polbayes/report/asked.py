@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.data.out_of_core import by_model
 from polbayes.data.prose import noun
+from polbayes.errors import UserError
 from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.poles import Poles, poles_of
@@ -264,6 +266,17 @@ def size(data: xr.Dataset) -> dict[str, int]:
     }
 
 
+def asked_items(data: xr.Dataset) -> dict[str, frozenset[str]]:
+    """Return the items that each model was asked."""
+    by_item = (data["status"] >= ASKED).any(("variant", "prefix", "run"))
+    asked = by_item.transpose("model", "item").values
+    items = data["item"].values.astype(str)
+    return {
+        str(model): frozenset(items[row])
+        for model, row in zip(data["model"].values, asked, strict=True)
+    }
+
+
 def respondents_of(data: xr.Dataset) -> Noun:
     """Return what the respondents are called: models, unless their attribute `who` names others.
 
@@ -293,6 +306,25 @@ def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
         return [], 0, 0
     asked = statements(data)["statement"]
     return models, int((~asked.isin(_shipped())).sum()), len(asked)
+
+
+def items_with_points(data: xr.Dataset) -> int:
+    """Count the items of the run's instruments that have published points, asked or not."""
+    if "points" not in data.coords:
+        return 0
+    points = data["points"].transpose("item", "axis", "answer_level").values
+    scored = ~np.isnan(points).any(axis=2).all(axis=1)
+    found = Counter(data["instrument"].values[scored].tolist())
+    return sum(max(there, _with_points(str(name))) for name, there in found.items())
+
+
+@cache
+def _with_points(instrument: str) -> int:
+    """Count the items of a shipped instrument that have points; none of others."""
+    try:
+        return sum(bool(item.points) for item in load_instrument(instrument).items)
+    except UserError:
+        return 0
 
 
 @cache

@@ -384,7 +384,7 @@ def test_every_model_has_its_compass() -> None:
         assert sorted(points) == [(-3, -1), (2, 1), (3, 1)]
         segments = [s for c in axes.collections for s in c.get_segments()]
         crosses = {tuple(float(v) for v in one.ravel()) for one in segments}
-        for x, y in ((-3, -1), (3, 1)):  # the original and opposite answers
+        for x, y in ((-3, -1), (3, 1), (2, 1)):  # the original, opposite answers and negation
             assert {(x - 1, y, x + 1, y), (x, y - 1, x, y + 1)} <= crosses
         assert axes.get_xlim() == axes.get_ylim()
     (legend,) = figure.legends

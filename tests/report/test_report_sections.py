@@ -29,6 +29,7 @@ from polbayes.report.sections.items import items
 from polbayes.report.sections.prefixes import prefixes
 from polbayes.report.sections.ranking import ranking
 from polbayes.report.sections.variance import SOURCES
+from polbayes.report.studies.lunardi import _figure_2
 
 TABLE = pd.DataFrame(
     {
@@ -185,6 +186,38 @@ def test_with_one_wording_there_is_nothing_to_be_consistent_with(make_results):
     assert picture.caption.startswith("Positions. Crosses: 95% intervals")
     assert [text.get_text() for text in picture.figure.legends[0].get_texts()] == ["original"]
     assert isinstance(table, Fold)
+
+
+@pytest.mark.parametrize(
+    ("answered", "says"),
+    [
+        (
+            [9, 6],
+            "rests on answers to 6 to 9 of the 61 statements with points. Those that were not",
+        ),
+        ([9, 9], "rests on answers to 9 of the 61 statements with points. Those that were not"),
+        ([61, 61], "rests on all 61 statements with points."),
+    ],
+)
+def test_positions_say_on_how_many_statements_they_rest(make_results, answered, says):
+    """Of the shipped test, which has 61 with points, the run asks one."""
+    results = make_results()
+    compass = results.tables["compass"]
+    n_items = np.where(compass["kind"] == "original", *answered)
+    n_items = np.where(compass["measure"] == "distance", 1, n_items)
+    items = results.responses["item"].values
+    points = np.full((len(items), 1, 4), np.nan)
+    points[0] = 0
+    instrument = np.where(np.arange(len(items)) == 0, "pct", "toy").astype(object)
+    data = results.responses.assign_coords(
+        instrument=("item", instrument), points=(("item", "axis", "answer_level"), points)
+    )
+    tables = {**results.tables, "compass": compass.assign(n_items=n_items)}
+    results = make_results(tables=tables, responses=data)
+    blocks = [*consistency(results).blocks, *_figure_2(results).blocks]
+    pictures = {block.name: block for block in blocks if isinstance(block, Picture)}
+    for name in ("compass", "lunardi_figure_2"):
+        assert says in pictures[name].caption
 
 
 def test_what_an_order_is_compared_between_is_in_the_plural(make_results):

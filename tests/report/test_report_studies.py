@@ -178,7 +178,15 @@ def test_positions_of_negations_and_paraphrases_are_apart():
             "social": [-2.0, 2.0, 3.0, -2.5],
         }
     )
+    for axis in ("economic", "social"):
+        positions[f"{axis}_lower"], positions[f"{axis}_upper"] = (
+            positions[axis] - 0.5,
+            positions[axis] + 0.5,
+        )
     polar, paraphrastic = plot_compass_rows(positions).axes
+    crosses = [s.tolist() for c in paraphrastic.collections for s in c.get_segments()]
+    assert [[-2.0, -2.5], [-1.0, -2.5]] in crosses
+    assert [[-1.5, -3.0], [-1.5, -2.0]] in crosses
     assert marks(polar, "negated") == [(1.0, 2.0)]
     assert marks(polar, "original") == marks(paraphrastic, "original") == [(-1.0, -2.0)]
     assert marks(paraphrastic, "paraphrases") == [(-1.5, -2.5)]

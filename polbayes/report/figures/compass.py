@@ -45,14 +45,7 @@ def _draw(axes: Axes, rows: pd.DataFrame) -> None:
     for group, (name, colour, marker, hollow) in ANSWERS.items():
         chosen = rows[rows["group"] == group]
         x, y = (chosen[axis].to_numpy(dtype=float) for axis in ("economic", "social"))
-        if group in ("original", "opposite answers"):
-            bounds = [
-                chosen[f"{axis}_{end}"].to_numpy(dtype=float)
-                for axis in ("economic", "social")
-                for end in ("lower", "upper")
-            ]
-            axes.hlines(y, bounds[0], bounds[1], color=colour, linewidth=0.9, alpha=0.6, zorder=2)
-            axes.vlines(x, bounds[2], bounds[3], color=colour, linewidth=0.9, alpha=0.6, zorder=2)
+        crosses(axes, chosen, colour)
         if np.isfinite(x * y).any():
             look: style.Look = {
                 "colour": colour,
@@ -61,6 +54,21 @@ def _draw(axes: Axes, rows: pd.DataFrame) -> None:
                 "markersize": 5.5,
             }
             style.marks(axes, x, y, **look, label=name, zorder=4 if group == "original" else 3)
+
+
+def crosses(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
+    """Draw the intervals of both coordinates, where the table has them."""
+    if "economic_lower" not in rows:
+        return
+    x, y = (rows[axis].to_numpy(dtype=float) for axis in ("economic", "social"))
+    west, east, south, north = (
+        rows[f"{axis}_{end}"].to_numpy(dtype=float)
+        for axis in ("economic", "social")
+        for end in ("lower", "upper")
+    )
+    look: style.Look = {"color": colour, "linewidth": 0.9, "alpha": 0.6, "zorder": 2}
+    axes.hlines(y, west, east, **look)
+    axes.vlines(x, south, north, **look)
 
 
 def compass_axes(axes: Axes) -> None:

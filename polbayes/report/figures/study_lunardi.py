@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polbayes.report.figures import style
-from polbayes.report.figures.compass import compass_axes
+from polbayes.report.figures.compass import compass_axes, crosses
 from polbayes.report.figures.forest import draw_lines, say_missing
 
 _FOUR = {
@@ -122,5 +122,6 @@ def _points(axes: Axes, rows: pd.DataFrame, groups: dict[str, tuple[str, str, st
     for group, (name, colour, marker, hollow) in groups.items():
         own = rows[rows["group"] == group]
         look: style.Look = {"colour": colour, "hollow": hollow, "marker": marker, "markersize": 6}
+        crosses(axes, own, colour)
         front = 4 if group == "original" else 3
         style.marks(axes, own["economic"], own["social"], **look, label=name, zorder=front)

@@ -4,10 +4,11 @@ import pandas as pd
 
 from polbayes.data.prose import noun
 from polbayes.report import show
+from polbayes.report.asked import items_with_points
 from polbayes.report.blocks import Block, Fold, Picture, Section, grid, level_of
 from polbayes.report.figures.compass import plot_compass
 from polbayes.report.figures.consistency import PANELS, plot_consistency
-from polbayes.report.prose import Noun
+from polbayes.report.prose import Noun, plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -43,7 +44,7 @@ def consistency(results: Results) -> Section | None:
         return None
     who = results.who
     if table is None and positions is not None and (positions["kind"] == "original").all():
-        return _published_positions(positions, who)
+        return _published_positions(positions, results)
     reading = [
         f"{who.a.capitalize()} that understands a statement gives the same answer to a paraphrase, "
         "and the reverse answer to a negation or a political opposite. Here every wording is "
@@ -66,7 +67,7 @@ def consistency(results: Results) -> Section | None:
             "the open one, where the opposite answers to the original would be. Left and "
             "libertarian are negative."
         )
-        blocks += _compass(positions, who)
+        blocks += _compass(positions, results)
     return Section("consistency", "Consistency across wordings", tuple(reading), tuple(blocks))
 
 
@@ -95,7 +96,7 @@ def _consistency(table: pd.DataFrame, level: float, who: Noun) -> list[Block]:
     return [*blocks, Fold("Consistency, as a table", (numbers,))]
 
 
-def _published_positions(table: pd.DataFrame, who: Noun) -> Section:
+def _published_positions(table: pd.DataFrame, results: Results) -> Section:
     """Show where the Political Compass itself places the answers, if there is one wording."""
     reading = (
         "The Political Compass scores the answers itself, from −10 to 10, with other weights than "
@@ -103,11 +104,14 @@ def _published_positions(table: pd.DataFrame, who: Noun) -> Section:
         "are negative."
     )
     own = table[table["answers"] != _OPPOSITE]
-    return Section("consistency", "On the Political Compass", (reading,), tuple(_compass(own, who)))
+    return Section(
+        "consistency", "On the Political Compass", (reading,), tuple(_compass(own, results))
+    )
 
 
-def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
-    level = level_of(table)
+def _compass(table: pd.DataFrame, results: Results) -> list[Block]:
+    level, who = level_of(table), results.who
+    counts = [show.count("n_items", "Statements")] if "n_items" in table else []
     numbers = grid(
         table,
         [
@@ -115,6 +119,7 @@ def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
             show.text("answers", "Answers to"),
             show.named("measure", "Measure", POSITIONS),
             *show.estimate("Points", level),
+            *counts,
         ],
         caption="Positions on the Political Compass and distances between wordings.",
         csv="compass",
@@ -136,13 +141,32 @@ def _compass(table: pd.DataFrame, who: Noun) -> list[Block]:
     picture = Picture(
         name="compass",
         caption=("Positions. " if distances.empty else "Positions by wording. ")
-        + f"Crosses: {level:.0%} intervals over statements.",
+        + crosses_in_words(table, results),
         alt=f"One small compass per {who} with the position of each wording's answers; the "
         "numbers are in the table below.",
         figure=plot_compass(wide_positions(table)),
     )
     shorter = [] if distances.empty else [Fold("Distances, as a table", (short,))]
     return [picture, *shorter, Fold("Positions on the compass, as a table", (numbers,))]
+
+
+def crosses_in_words(table: pd.DataFrame, results: Results) -> str:
+    """Say what the crosses of positions are, and on how many statements a position rests."""
+    said = f"Crosses: {level_of(table):.0%} intervals over statements."
+    every = items_with_points(results.responses)
+    if "n_items" not in table or not every:
+        return said
+    # A distance is between answers to two wordings.
+    counts = table.loc[table["measure"].isin(("economic", "social")), "n_items"]
+    least, most = int(counts.min()), int(counts.max())
+    if least == every:
+        return f"{said} Each position rests on all {plural(every, 'statement')} with points."
+    some = f"{least}" if least == most else f"{least} to {most}"
+    return (
+        f"{said} A position rests on answers to {some} of the {plural(every, 'statement')} with "
+        "points. Those that were not asked, or whose answers cannot be used, count 0, as if they "
+        "had been answered in the middle; the intervals do not show that."
+    )
 
 
 def wide_positions(table: pd.DataFrame) -> pd.DataFrame:

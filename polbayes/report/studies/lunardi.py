@@ -9,7 +9,7 @@ from polbayes.report.figures.study_lunardi import (
 )
 from polbayes.report.results import Results
 from polbayes.report.sections.ablation import ablation
-from polbayes.report.sections.consistency import KINDS, MEASURES, wide_positions
+from polbayes.report.sections.consistency import KINDS, MEASURES, crosses_in_words, wide_positions
 from polbayes.report.studies.parts import (
     Part,
     beside,
@@ -81,13 +81,13 @@ def _figure_2(results: Results) -> Part:
     if own is None:
         return missing_part("Figure 2", "needs items with points on the Political Compass.")
     positions = wide_positions(own)
-    level = level_of(own)
+    level, crosses = level_of(own), crosses_in_words(own, results)
     shown = own[own["measure"].isin(("economic", "social"))]
     return figure_part(
         "lunardi_figure_2",
         "Figure 2: positions by the answers to the original wordings, to their negations and by "
         "the opposite answers (first row), and to paraphrases (second row). Published as a "
-        "drawing only.",
+        f"drawing only. {crosses}",
         plot_compass_rows(positions),
         shown,
         columns=[
