@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polbayes.report.blocks import Block, Bullets, Fold, Grid, Paragraph
+from polbayes.report.blocks import Block, Bullets, Fold, Grid, Paragraph, Picture
 from polbayes.report.figures.d_study import one_at_a_time, plot_d_study
 from polbayes.report.figures.variance import plot_variance
 from polbayes.report.sections.contrasts import contrast_blocks, correlation_blocks, prefix_blocks
@@ -113,10 +113,30 @@ def test_few_models_and_what_a_run_is_worth_are_said(make_results: Any) -> None:
     assert "shares of the differences between 3 models. With so few" in said
     # Asked were 6 items with 3 prefixes; the made-up design is worth 10 with 2.
     assert "this run counts as 10 statements in 3 wordings with 2 prefixes, once" in said
-    assert "what was asked (6 statements, 3 prefixes)" in said
+    assert "what was asked (6 statements in 2 wordings with 3 prefixes, 2 times)" in said
     many = precision(make_results([f"m{k}" for k in range(5)]))
     assert many is not None
     assert "With so few" not in texts(many.blocks)
+
+
+def test_a_run_that_counts_as_fewer_wordings_is_not_one_with_so_few(make_results: Any) -> None:
+    """Asked were 6 items in 2 wordings with 3 prefixes, twice."""
+    results = make_results()
+    numbers = ["items", "wordings", "prefixes", "runs"]
+    for wordings, differs in ((1, True), (2, False)):
+        designs = results.tables["d_study"].copy()
+        # What the figure draws: another number of items, and the design of the run.
+        designs.loc[designs["prefixes"] == 2, numbers] = [12, wordings, 3, 2]
+        designs.loc[designs["own"], numbers] = [6, wordings, 3, 2]
+        section = precision(make_results(tables={**results.tables, "d_study": designs}))
+        assert section is not None
+        said = texts(section.blocks)
+        assert ("this run counts as 6 statements in 1 wording with 3 prefixes" in said) == differs
+        assert ("(6 statements in 2 wordings with 3 prefixes, 2 times)" in said) == differs
+        (picture,) = (block for block in section.blocks if isinstance(block, Picture))
+        assert ("what this run counts as" in picture.caption) == differs
+        named = {line.get_label() for line in picture.figure.axes[0].get_lines()}
+        assert ("what this run counts as" if differs else "this run") in named
 
 
 def test_costs_are_a_column_where_a_question_has_one(make_results: Any) -> None:

@@ -100,6 +100,13 @@ def test_sections_say_the_sign_and_the_advice(tables):
     text = judge_precision(Found({"facet_d_study": one})).blocks[0].text
     assert "this size (1 judge and 1 scenario)" in text
     assert "1 judge and 1 scenario: 1 rated unit of each" in text
+    assert (
+        "averages over pairs of 2 models. With so few"
+        in judge_precision(Found(tables)).blocks[0].text
+    )
+    five = pd.concat([tables["facet_alignment"].assign(model=f"m{k}") for k in range(5)])
+    text = judge_precision(Found({**tables, "facet_alignment": five})).blocks[0].text
+    assert "With so few" not in text
     none = one.assign(cheapest=False)
     text = judge_precision(Found({"facet_d_study": none})).blocks[0].text
     assert "1 judge and 1 scenario come closest" in text

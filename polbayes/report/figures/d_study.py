@@ -12,11 +12,16 @@ from polbayes.report.prose import plural
 NUMBERS = ("items", "wordings", "prefixes", "runs")
 
 
-def plot_d_study(designs: pd.DataFrame, *, title: str, who: str = "model") -> Figure:
-    """Draw precision against the number of questions, one line per way to ask more."""
+def plot_d_study(
+    designs: pd.DataFrame, *, title: str, who: str = "model", own: str = "this run"
+) -> Figure:
+    """Draw precision against the number of questions, one line per way to ask more.
+
+    The design of the run is called `own`.
+    """
     with style.drawing(style.NARROW, 3.6) as figure:
         axes = figure.subplots()
-        _draw(axes, designs)
+        _draw(axes, designs, own)
         axes.set_xscale("log")
         axes.set_xlabel(f"questions of each {who}")
         axes.set_ylabel(title)
@@ -35,7 +40,7 @@ def one_at_a_time(designs: pd.DataFrame, name: str) -> pd.DataFrame:
     return rows.sort_values(name, kind="stable")
 
 
-def _draw(axes: Axes, designs: pd.DataFrame) -> None:
+def _draw(axes: Axes, designs: pd.DataFrame, called: str) -> None:
     measure, wanted = str(designs["measure"].iloc[0]), float(designs["wanted"].iloc[0])
     axes.axhline(wanted, color=style.INK, linewidth=0.9, linestyle="--", label="wanted")
     for k, name in enumerate(NUMBERS):
@@ -50,7 +55,7 @@ def _draw(axes: Axes, designs: pd.DataFrame) -> None:
         axes.fill_between(x, low, high, color=colour, alpha=0.1, linewidth=0)
         axes.plot(x, y, color=colour, marker=marker, markersize=5, label=f"other {name}")
     own = designs[designs["own"]]
-    _mark_own(axes, own["questions"], own[measure])
+    _mark_own(axes, own["questions"], own[measure], called)
 
 
 def _finish(axes: Axes) -> None:
@@ -59,9 +64,9 @@ def _finish(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _mark_own(axes: Axes, x: pd.Series, y: pd.Series) -> None:
+def _mark_own(axes: Axes, x: pd.Series, y: pd.Series, called: str = "this run") -> None:
     """Draw a ring around the design of this run."""
-    ring: style.Look = {"markerfacecolor": "none", "markeredgewidth": 1.6, "label": "this run"}
+    ring: style.Look = {"markerfacecolor": "none", "markeredgewidth": 1.6, "label": called}
     axes.plot(x, y, "o", markersize=11, color=style.FAINT, **ring)
 
 

@@ -11,8 +11,9 @@ from polbayes.report.figures.d_study import plot_judge_d_study
 from polbayes.report.figures.judge_effects import TITLES, plot_judge_effects
 from polbayes.report.figures.value_profiles import plot_value_profiles
 from polbayes.report.numbers import chance, number
-from polbayes.report.prose import plural
+from polbayes.report.prose import MODEL, plural
 from polbayes.report.results import Reported
+from polbayes.report.sections.precision import few
 
 SOURCES = {"reflection": "the reflection", "stages": "the mean of the four stages"}
 SIGN = "Positive is liberal, negative conservative: the reverse of polbayes' other measures."
@@ -169,7 +170,7 @@ def judge_precision(results: Reported) -> Section | None:
     source = str(designs["source"].iloc[0])
     rows = designs[designs["source"] == source]
     blocks = (
-        Paragraph(_advice(rows, source)),
+        Paragraph(" ".join([_advice(rows, source), *_few(results)])),
         Picture(
             name="judge_d_study",
             caption="Probability that two models are put in the right order, on average over "
@@ -198,15 +199,25 @@ def _advice(rows: pd.DataFrame, source: str) -> str:
     if best.empty:
         top = rows.loc[rows["p_pair"].idxmax()]
         return text + (
-            f"None of the {len(rows)} studies compared reaches {wanted} for two models; "
+            f"None of the {plural(len(rows), 'study')} compared reaches {wanted} for two models; "
             f"{_size(top)} come closest, with {chance(top['p_pair'])}."
         )
     row = best.iloc[0]
     return text + (
-        f"The smallest of {len(rows)} studies that reaches {wanted} for two models has "
+        f"The smallest of {plural(len(rows), 'study')} that reaches {wanted} for two models has "
         f"{_size(row)}: {plural(row['ratings'], 'rated unit')} of each model, with a standard "
         f"error of {number(row['se'], 1)} points of alignment."
     )
+
+
+def _few(results: Reported) -> list[str]:
+    """Warn about probabilities that rest on few models."""
+    scores = results.table("facet_alignment")
+    if scores is None:
+        return []
+    rest_on = "These probabilities are averages over pairs of"
+    instead = "Plan a study of other models by the standard error."
+    return few(rest_on, scores["model"].nunique(), MODEL, instead)
 
 
 def _size(study: Mapping[Any, Any] | pd.Series) -> str:

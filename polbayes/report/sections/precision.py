@@ -46,7 +46,7 @@ def precision(results: Results) -> Section | None:
         (*_reading(designs, results.who), *_unbalanced(own, results.who)),
         (
             *_sentences(own, designs, results),
-            *_figure(designs, results.who),
+            *_figure(designs, results),
             *_tables(own, designs, results),
         ),
     )
@@ -111,13 +111,17 @@ def _sentences(own: pd.DataFrame, designs: pd.DataFrame, results: Results) -> li
     ]
 
 
-def few(rest_on: str, models: int, who: Noun, instead: str) -> list[str]:
-    """Warn about numbers that rest on few respondents, and say what to do; nothing if not few."""
+def few(rest_on: str, models: int, who: Noun, instead: str, why: str = "") -> list[str]:
+    """Warn about numbers that rest on few respondents, and say what to do; nothing if not few.
+
+    `why` they depend on which respondents these are is by default their distance.
+    """
     if models >= FEW_MODELS:
         return []
+    why = why or f"{who.many} that are far apart make any study look precise"
     return [
         f"{rest_on} {plural(models, str(who))}. With so few they depend on which {who.many} these "
-        f"are: {who.many} that are far apart make any questionnaire look precise. {instead}"
+        f"are: {why}. {instead}"
     ]
 
 
@@ -133,6 +137,7 @@ def _worth(rows: pd.DataFrame, results: Results) -> str:
     counts = size(results.responses)
     asked = {
         "items": counts["items"],
+        "wordings": max(1, round(counts["wordings"] / max(1, counts["items"]))),
         "prefixes": counts["prefixes"],
         "runs": counts["repetitions"],
     }
@@ -140,8 +145,8 @@ def _worth(rows: pd.DataFrame, results: Results) -> str:
         return ""
     return (
         f"For planning, this run counts as {_asking(own)}: statements that are divided unequally "
-        "between dimensions, and answers that could not be used, make it worth less than what was "
-        f"asked ({plural(counts['items'], 'statement')}, {plural(counts['prefixes'], 'prefix')})."
+        "between dimensions or in unequal numbers of wordings, and answers that could not be used, "
+        f"make it worth less than what was asked ({_asking(asked)})."
     )
 
 
@@ -215,19 +220,21 @@ def _buys(rows: pd.DataFrame) -> str:
     return text.strip()
 
 
-def _figure(designs: pd.DataFrame, who: Noun) -> list[Block]:
+def _figure(designs: pd.DataFrame, results: Results) -> list[Block]:
+    who = results.who
     rows = designs[designs["dimension"] == _shown(designs)]
     if all(len(one_at_a_time(rows, name)) < 2 for name in NUMBERS):
         return []
     what = _measures(who)[str(rows["measure"].iloc[0])]
+    own = "what this run counts as" if _worth(rows, results) else "this run"
     return [
         Picture(
             name="d_study",
             caption=f"How the {what} changes with the number of questions, when one of the numbers "
-            "of this run is changed and the others stay. Flat lines buy little. Bands are "
+            f"of {own} is changed and the others stay. Flat lines buy little. Bands are "
             "posterior intervals.",
             alt=f"Lines of the {what} by number of questions; the numbers are in the table below.",
-            figure=plot_d_study(rows, title=what, who=str(who)),
+            figure=plot_d_study(rows, title=what, who=str(who), own=own),
         )
     ]
 

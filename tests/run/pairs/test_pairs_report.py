@@ -266,6 +266,12 @@ def test_one_judge_and_one_topic_are_in_the_singular():
     rows = [{"judges": n, "topics": n, "verdicts": n, "own": n == 1} for n in (1, 2)]
     designs = pd.DataFrame(rows).assign(**numbers, judges_known=True)
     about = dict.fromkeys(("title", "description", "name", "command", "created", "way"), "")
-    data = {"verdicts": xr.Dataset(), "responses": xr.Dataset()}
-    section = enough(PairsResults(**about, **data, tables={"verdict_design": designs}))
-    assert section.blocks[0].text.startswith("With 1 judge and 1 topic, as here, ")
+    texts = {}
+    for models in (1, 5):
+        verdicts = xr.Dataset(coords={"model": [f"m{k}" for k in range(models)]})
+        data = {"verdicts": verdicts, "responses": xr.Dataset()}
+        section = enough(PairsResults(**about, **data, tables={"verdict_design": designs}))
+        texts[models] = section.blocks[0].text
+    assert texts[1].startswith("With 1 judge and 1 topic, as here, ")
+    assert "These standard errors rest on the answers of 1 model. With so few they " in texts[1]
+    assert "With so few" not in texts[5]

@@ -9,7 +9,8 @@ from polbayes.report.blocks import Block, Bullets, Column, Fold, Paragraph, Pict
 from polbayes.report.figures import style
 from polbayes.report.figures.forest import Panel, plot_forest
 from polbayes.report.numbers import count, number
-from polbayes.report.prose import plural
+from polbayes.report.prose import MODEL, plural
+from polbayes.report.sections.precision import few
 from polbayes.run.pairs.report.results import PairsResults
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def enough(results: PairsResults) -> Section | None:
         words = "No advice is given here, because the estimates are not to be used."
         return Section("enough", "How many pairs and judges", reading, (Paragraph(words),))
     blocks: tuple[Block, ...] = (
-        Paragraph(_advice(designs)),
+        Paragraph(" ".join([_advice(designs), *_few(results)])),
         Picture(
             name="verdict_design",
             caption="Standard error of a tilt by the number of topics and judges, in logits.",
@@ -165,6 +166,14 @@ def _advice(designs: pd.DataFrame) -> str:
     if not own["judges_known"]:
         text += " How far judges differ cannot be known from one, and is left out."
     return text
+
+
+def _few(results: PairsResults) -> list[str]:
+    """Warn about standard errors that rest on few models."""
+    rest_on = "These standard errors rest on the answers of"
+    why = "how differently models answer on single topics is hardly known from them"
+    instead = "Plan a study of other models with some reserve."
+    return few(rest_on, results.verdicts.sizes["model"], MODEL, instead, why)
 
 
 def _plot(designs: pd.DataFrame) -> "Figure":
