@@ -190,6 +190,12 @@ def answer_settings(config: RespondentConfig, elicitation: ElicitationConfig) ->
     settings["respondent.weights"] = BACKENDS[config.backend].identity(config)
     if files := BACKENDS[config.backend].files(config):
         settings[_FILES] = files
+    return settings | how_asked(config, elicitation)
+
+
+def how_asked(config: RespondentConfig, elicitation: ElicitationConfig) -> dict[str, Any]:
+    """Return the settings that determine the answers of one and the same model."""
+    settings: dict[str, Any] = {}
     # Only if they are set: older journals lack these keys.
     for key in ("reasoning_effort", "thinking_tokens", "thinking_marks", "called"):
         if getattr(config, key) is not None:

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from polbayes.data.dataset import NOT_ASKED
 from polbayes.fit.posterior.verdicts import decide
 from polbayes.report.blocks import Bullets, Fold, Paragraph, Picture
 from polbayes.report.sections.over_time import over_time
@@ -64,6 +65,26 @@ def test_the_largest_change_of_each_is_said(section_of):
     )
 
 
+def test_of_times_with_other_statements_nobody_is_said_to_have_moved(section_of, make_results):
+    """Blue was asked another statement at the last time, red the same at all."""
+    models = [f"{who} / {time}" for who in ("red", "blue") for time in TIMES]
+    data = make_results(models).responses
+    data["status"].loc[{"model": "blue / 2017", "item": data["item"].values[0]}] = NOT_ASKED
+    places = [place(who, time, 0.1) for who in ("red", "blue") for time in TIMES]
+    changes = [change("red", "2009", "2013", -0.5), change("blue", "2013", "2017", 0.5)]
+    section = section_of(places, changes, models=models, responses=data)
+    (bullets,) = of(Bullets, section)
+    told = dict(bullets.entries)
+    assert told["red "].startswith("moved left")
+    assert told["blue "].startswith("answered further right")
+    (text,) = of(Paragraph, section)
+    assert text.text.endswith(
+        " In 1 change the statements asked at the two times were not the same: part of it may come "
+        "from the statements, and the sentences say how the answers differ, not that somebody "
+        "moved."
+    )
+
+
 def test_there_is_a_panel_for_each_of_several_times(section_of):
     (picture,) = of(Picture, section_of([*PLACES, place("once", "2009", 1.0)], CHANGES))
     red, blue = picture.figure.axes
@@ -84,7 +105,7 @@ def test_of_many_those_with_most_times_are_drawn(section_of):
     assert picture.figure.axes[0].get_title(loc="left") == "p15"
     assert "for the 12 of 20 with most times" in picture.caption
     (bullets,) = of(Bullets, section)
-    assert bullets.entries[-1] == ("12 more ", "moved; they are in the table.")
+    assert bullets.entries[-1] == ("12 more ", "changed; they are in the table.")
 
 
 def test_nothing_is_said_of_a_bad_posterior(section_of):

@@ -168,3 +168,11 @@ def test_without_a_link_there_is_no_map_and_nothing_is_missed(compared):
 
 def test_the_report_of_one_run_has_no_such_section(make_results):
     assert comparison(make_results()) is None
+
+
+def test_the_picture_of_differences_does_not_say_that_anybody_moved(compared):
+    section = comparison(compared(moved=("equal", 0.0)))
+    (picture,) = (block for block in section.blocks if isinstance(block, Picture))
+    (axes,) = picture.figure.axes
+    assert "moved" not in f"{picture.caption} {axes.get_xlabel()}"
+    assert axes.get_xlabel() == "later snapshot further left (negative) or right"

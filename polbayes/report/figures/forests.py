@@ -79,8 +79,8 @@ def plot_drift(drift: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:
         for dimension, rows in drift.groupby("dimension", sort=False)
     )
     low, high = style.labels([poles.negative.towards, poles.positive.towards])
-    moved = _labelled(f"moved {low} (negative) or {high}")
-    return plot_forest(panels, centre=0.0, dress=moved)
+    further = _labelled(f"later snapshot further {low} (negative) or {high}")
+    return plot_forest(panels, centre=0.0, dress=further)
 
 
 def plot_instrument_differences(table: pd.DataFrame, poles: Poles = POLITICAL) -> Figure:

@@ -47,8 +47,8 @@ _READING_APART = (
     "must not be compared as if 0 were the same place in all of them."
 )
 _READING_DRIFT = (
-    "Drift is how far {who.a} has moved between two snapshots of it: the later minus the earlier "
-    "position, negative {to}. The sentences are about the lean, the expected answer to a "
+    "Drift is the position of {who.a} in a later snapshot of it minus that in an earlier one, "
+    "negative {to}. The sentences are about the lean, the expected answer to a "
     "new statement, and a move of up to the margin counts as none. Of snapshots that were not "
     "asked alike, or are one checkpoint, they say how the answers differ, and not that it moved. "
     "Of its acquiescence, negative means that it agrees less with whatever is said."
@@ -75,7 +75,7 @@ def _drift(drift: pd.DataFrame, results: Results) -> list[Block]:
         blocks.append(Bullets(tuple(moves(results))))
     picture = Picture(
         name="drift",
-        caption=f"How far {results.who.many} have moved between two snapshots, on the scale of "
+        caption="Position in the later of two snapshots minus that in the earlier, on the scale of "
         "the leaning.",
         alt="Forest plot of the differences; the numbers are in the table below.",
         figure=plot_drift(shown, results.poles),

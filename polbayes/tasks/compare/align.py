@@ -3,7 +3,7 @@
 Different things with the same name are renamed ``name @ run``.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import ASKED, merge
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimension_coordinates, dimensions_of, together
+from polbayes.tasks.compare.asked import Asked, asked_otherwise
 from polbayes.tasks.compare.finished import FinishedRun
 
 _ANSWERS = ("completion", "p_agree", "p_disagree", "rating")
@@ -24,8 +27,6 @@ _UNMOVED = (
     "are the same checkpoint: the model itself cannot have drifted, and what differs comes from "
     "how it was asked, sampled or read."
 )
-# What the texts of an item are called, by what an item is.
-_TEXTS = {"statement": "wordings", "pair": "requests"}
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,8 @@ def align(
         if line
     )
     linked = _linked(parts, notes, item)
-    # What a server calls by one name may be another model later.
-    fixed = {
-        names[run.label, name]
-        for run in runs
-        for name, respondent in run.config.respondents.items()
-        if respondent.backend != "chat_api" and (run.label, name) in names
-    }
-    cautions = _snapshots(parts, names, fixed, notes, item)
+    configs = {run.label: run.config for run in runs}
+    cautions = _snapshots(parts, names, configs, notes, item)
     return Aligned(data, names, cautions, linked, tuple(notes), parts)
 
 
@@ -310,9 +305,8 @@ def _linked(parts: Mapping[str, xr.Dataset], notes: list[str], item: str) -> boo
         items_shared = sum(kind == "item" for kind, _ in shared)
         models_shared = len(shared) - items_shared
         notes.append(
-            f"On {dimension} questions all runs have {items_shared} "
-            f"{item}{'s' * (items_shared != 1)} and {models_shared} "
-            f"respondent{'s' * (models_shared != 1)} in common."
+            f"On {dimension} questions all runs have {plural(items_shared, item)} and "
+            f"{plural(models_shared, 'respondent')} in common."
         )
         whole &= connected
     return whole
@@ -330,14 +324,13 @@ def _connected(sets: list[set[tuple[str, str]]]) -> bool:
 def _snapshots(
     parts: Mapping[str, xr.Dataset],
     names: Mapping[tuple[str, str], str],
-    fixed: Collection[str],
+    configs: Mapping[str, RunConfig],
     notes: list[str],
     item: str,
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Pair the same model at different times, by its name or its checkpoint.
 
-    Returns what besides time may make a pair answer differently. Models other than the `fixed` ones
-    are never taken to be one checkpoint.
+    Returns what besides time may make a pair answer differently.
     """
     chains: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for (run, label), name in names.items():
@@ -347,6 +340,7 @@ def _snapshots(
         for model, checkpoint in zip(part["model"].values, part["checkpoint"].values, strict=True):
             if checkpoint and str(model) in alone:
                 chains.setdefault(("checkpoint", str(checkpoint)), []).append((run, str(model)))
+    of = {name: (configs[run], label) for (run, label), name in names.items()}
     cautions: dict[tuple[str, str], tuple[str, ...]] = {}
     holds: dict[str, list[str]] = {}  # what is said of pairs, and of which
     for (kind, _), chain in chains.items():
@@ -358,8 +352,9 @@ def _snapshots(
                 continue
             if set(parts[run]["item"].values) & set(parts[later]["item"].values):
                 one, other = parts[run].sel(model=before), parts[later].sel(model=after)
-                said = _asked_otherwise(one, other, item)
-                if {before, after} <= set(fixed) and _same_checkpoint(one, other):
+                own = (Asked(one, *of[before]), Asked(other, *of[after]))
+                said = asked_otherwise(*own, item)
+                if all(one.fixed for one in own) and _same_checkpoint(one, other):
                     said = (*said, _UNMOVED)
                 cautions[before, after] = said
             else:
@@ -374,34 +369,3 @@ def _same_checkpoint(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Return whether two snapshots are one revision of one checkpoint."""
     same = all(one[name].item() == other[name].item() for name in ("checkpoint", "revision"))
     return same and bool(one["checkpoint"].item())
-
-
-def _asked_otherwise(one: xr.Dataset, other: xr.Dataset, item: str) -> tuple[str, ...]:
-    """Say how the questions put to two snapshots differ."""
-    asked = [_design(data, item) for data in (one, other)]
-    unequal = [what for what in asked[0] if asked[0][what] != asked[1][what]]
-    if not unequal:
-        return ()
-    numbers = ", ".join(
-        f"{what}: {len(asked[0][what])} and {len(asked[1][what])}, "
-        f"{len(asked[0][what] & asked[1][what])} in common"
-        for what in unequal
-    )
-    return (
-        f"were not asked alike ({numbers}): part of what looks like drift may come from the "
-        "difference.",
-    )
-
-
-def _design(data: xr.Dataset, item: str) -> dict[str, set[Any]]:
-    """Return what a model was asked: statements, wordings, prefixes and repetitions."""
-    asked = data["status"].transpose("item", "variant", "prefix", "run").values >= ASKED
-    axes = {f"{item}s": (0,), _TEXTS[item]: (0, 1), "prefixes": (2,), "repetitions": (3,)}
-    dims = ("item", "variant", "prefix", "run")
-    return {
-        name: {
-            tuple(str(data[dims[d]].values[k]) for d, k in zip(kept, at, strict=True))
-            for at in np.argwhere(asked.any(tuple(d for d in range(4) if d not in kept)))
-        }
-        for name, kept in axes.items()
-    }

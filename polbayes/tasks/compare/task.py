@@ -215,7 +215,8 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
             outputs.append(f"{name}.csv")
         else:
             (job.folder / f"{name}.csv").unlink(missing_ok=True)
-    stages = {"code": {}, "measure": {}, "fit": _own_verdicts(job.runs), **job.manifest.stages}
+    of_runs = {"code": {"notes": _notes(job.runs, "code")}, "fit": _own_verdicts(job.runs)}
+    stages = {"measure": {}, **of_runs, **job.manifest.stages}
     labels = " and ".join(run.label for run in job.runs)
     with opened_responses(job.folder) as responses:
         results = assemble(
@@ -260,6 +261,14 @@ def _scale_sentence(aligned: Aligned) -> str:
     )
 
 
+def _notes(runs: Sequence[FinishedRun], stage: str) -> list[str]:
+    """Return what a stage of each run noted, with the run."""
+    notes = [
+        (run.label, note) for run in runs for note in run.stages.get(stage, {}).get("notes", [])
+    ]
+    return [f"{label}: {note}" for label, note in notes]
+
+
 def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
     """Return the record that replaces that of a joint fit: the worst verdict of the runs."""
     verdicts = {
@@ -273,7 +282,7 @@ def _own_verdicts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
         "sentences": [
             f"{label}: the verdict of its own fit is {v}." for label, v in verdicts.items()
         ],
-        "notes": [],
+        "notes": _notes(runs, "fit"),
         "equation": "",
         "priors": [],
     }

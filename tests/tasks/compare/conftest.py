@@ -139,7 +139,7 @@ def loaded():
 def finished():
     """Write the folder of a finished run."""
 
-    def make(folder, data, backends=None, **parts):
+    def make(folder, data, backends=None, notes=(), **parts):
         config = build_config(folder.name, folder, backends, **parts)
         write_dataset(data, folder / "responses.nc")
         stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 50), bool))})
@@ -147,9 +147,10 @@ def finished():
         (folder / ".hydra").mkdir()
         (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(asdict(config)))
         manifest = Manifest(folder)
-        for stage in ("probe", "code"):
-            manifest.finish(stage, "key", ["responses.nc"])
-        manifest.finish("fit", "key", ["posterior.nc"], verdict="good", sentences=[], notes=[])
+        manifest.finish("probe", "key", ["responses.nc"])
+        manifest.finish("code", "key", ["responses.nc"], notes=[f"Read: {n}" for n in notes])
+        how = {"verdict": "good", "sentences": [], "notes": [f"Fitted: {n}" for n in notes]}
+        manifest.finish("fit", "key", ["posterior.nc"], **how)
         return folder
 
     return make

@@ -1,6 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import xarray as xr
 
+from polbayes.config.schema import (
+    ApiConfig,
+    CoderConfig,
+    CodingConfig,
+    ElicitationConfig,
+    RespondentConfig,
+)
 from polbayes.errors import UserError
 from polbayes.instrument.dimensions import (
     ECONOMIC_AND_CULTURAL,
@@ -11,6 +21,8 @@ from polbayes.instrument.dimensions import (
 from polbayes.tasks.compare.align import align
 
 TWO = {"a": 1.0, "b": -1.0}
+# What read all answers.
+CODER = xr.DataArray(np.int8(0), attrs={"flag_values": [0], "flag_meanings": "lexical"})
 
 
 LOCAL = {"a": "causal", "b": "causal", "old": "causal", "new": "causal"}
@@ -67,6 +79,53 @@ def test_what_holds_for_several_pairs_of_snapshots_is_said_once(answers, loaded)
     assert said.startswith("They were not asked alike (repetitions: 4 and 2, 2 in common): ")
     assert " They are the same checkpoint: " in said
     assert made.caution("a @ jan", "b @ feb") == ""
+
+
+def _with(run, **changes):
+    """Change a finished run's config: a respondent, the elicitation, or the coding."""
+    respondents = {"a": RespondentConfig(backend="chat_api", **changes.pop("respondent", {}))}
+    return replace(run, config=replace(run.config, respondents=respondents, **changes))
+
+
+def test_another_template_is_not_asked_alike(answers, loaded):
+    other = answers({"a": 1.0}, seed=2)
+    text = np.full(1, "Do you agree that {statement}? {prefix}", dtype=object)
+    made = aligned(loaded, answers({"a": 1.0}), other.assign_coords(template=("model", text)))
+    said = made.caution("a @ jan", "a @ feb")
+    assert said.startswith("They were not asked alike (another template): part of what looks like ")
+    assert "read alike" not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"elicitation": ElicitationConfig(temperature=0.5)}, "asked alike (elicitation.tempera"),
+        ({"elicitation": ElicitationConfig(decoding="greedy")}, "asked alike (elicitation.decod"),
+        ({"respondent": {"api": ApiConfig(system="Be brief.")}}, "asked alike (another api.system"),
+        ({"respondent": {"thinking_tokens": 9}}, ""),  # is a coordinate of a run
+        ({"elicitation": ElicitationConfig(batch_size=3, beams=7)}, ""),
+        ({"respondent": {"api": ApiConfig(retries=1)}}, ""),
+        ({"coding": CodingConfig(["judge"])}, "read alike (coders: likert, lexical and judge)"),
+    ],
+)
+def test_other_settings_are_not_alike_where_they_decide_an_answer(answers, loaded, changes, says):
+    runs = [
+        loaded(name, answers({"a": 1.0}, seed=seed).assign(coder=CODER))
+        for seed, name in enumerate(("jan", "feb"))
+    ]
+    made = align([_with(runs[0]), _with(runs[1], **changes)])
+    said = made.caution("a @ jan", "a @ feb")
+    assert said.startswith(f"They were not {says}") if says else said == ""
+
+
+def test_the_same_coders_with_other_settings_do_not_read_alike(answers, loaded):
+    runs = [
+        loaded(name, answers({"a": 1.0}, seed=seed).assign(coder=CODER))
+        for seed, name in enumerate(("jan", "feb"))
+    ]
+    coding = [CodingConfig(["c"], {"c": CoderConfig("nli", threshold=x)}) for x in (0.0, 0.5)]
+    made = align([_with(run, coding=how) for run, how in zip(runs, coding, strict=True)])
+    assert "They were not read alike (another c): " in made.caution("a @ jan", "a @ feb")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def runs(finished, answers, tmp_path_factory):
     second = answers({"a": 0.8, "b": 0.8}, items=ITEMS, seed=2, runs=16)
     apart = answers({"d": 0.5, "e": -0.5}, items=("w1", "w2", "w3", "w4"))
     made = {"jan": first, "feb": second, "apart": apart}
-    return {name: finished(folder / name, data) for name, data in made.items()}
+    return {n: finished(folder / n, data, notes=[f"noted of {n}."]) for n, data in made.items()}
 
 
 def called(runs, names, folder, *more):
@@ -72,6 +72,10 @@ def test_the_report_opens_with_what_was_compared(compared):
     assert "Comparison of jan and feb" in page
     assert page.index("What was compared") < page.index("Where the models stand")
     assert "on economic questions moved right" in page
+    # Its fit is its own, but what the judges of the runs noted is in no other place.
+    assert "jan: Read: noted of jan." in page
+    assert "feb: Read: noted of feb." in page
+    assert "Fitted: " not in page
     assert (compared / "report" / "figures" / "drift.png").is_file()
     assert (compared / "report" / "tables" / "comparison.csv").is_file()
 
@@ -143,6 +147,8 @@ def test_runs_without_a_link_are_put_side_by_side(runs, tmp_path):
     assert "joint_estimate" not in table
     page = (tmp_path / "both" / "report" / "index.html").read_text(encoding="utf-8")
     assert "their scales are not linked" in page
+    assert "apart: Read: noted of apart." in page
+    assert "apart: Fitted: noted of apart." in page
     assert "Where the models stand" not in page
 
 
