@@ -194,6 +194,10 @@ def test_a_dry_run_shows_prompts_and_asks_nothing(capsys, tmp_path, monkeypatch)
     assert out.startswith(f"{2 * 27 * 3 * 2 * 3} questions: 2 models, 27 items")
     assert out.count("--- ") == 4
     assert list(tmp_path.iterdir()) == []
+    one = ["models=[left]", "items=[wvs-01]", "variants=[original]", "prefixes.only=[baseline]"]
+    overrides = ["respondents=simulated", *one, "elicitation.runs=1", "stages=[probe]"]
+    said = called(capsys, WVS, *overrides, "task=dry_run")[1].splitlines()[0]
+    assert said == "1 question: 1 model, 1 item, 1 variant, 1 prefix, 1 run."
 
 
 def test_prior_says_what_is_expected_of_the_answers(capsys):

@@ -35,7 +35,7 @@ from polbayes.coding.table_rows import (
 )
 from polbayes.config.schema import ImportConfig
 from polbayes.data.dataset import CELL_DIMS, MISSING, NOT_ASKED, STANCE, STATUS, flag_attributes
-from polbayes.data.prose import form
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.covariates import (
     OWN_KEYS,
@@ -384,7 +384,7 @@ def _fill(
 
 
 def _without_answer(missing: int, of: int) -> str:
-    return f"{missing:,} of {of:,} rows {form(missing, 'has', 'have')} no answer."
+    return f"{missing:,} of {plural(of, 'row')} {form(missing, 'has', 'have')} no answer."
 
 
 def _apart(rows: TableRows) -> tuple[TableRows, pd.Series | None]:
@@ -400,7 +400,8 @@ def _apart(rows: TableRows) -> tuple[TableRows, pd.Series | None]:
         for each in ([one.answer for one in parted], [one.thoughts for one in parted])
     )
     number = int((thoughts != "").sum())
-    note = f"{number:,} of {len(answers):,} answers began with thinking, which was kept apart."
+    of = plural(len(answers), "answer")
+    note = f"{number:,} of {of} began with thinking, which was kept apart."
     frame = rows.frame.assign(answer=answers)
     return replace(rows, frame=frame, notes=[*rows.notes, note]), thoughts
 
@@ -408,7 +409,7 @@ def _apart(rows: TableRows) -> tuple[TableRows, pd.Series | None]:
 def _no_point(answers: pd.Series, options: Options) -> str:
     first = _cut(answers[answers.str.strip() != ""].iloc[0])
     return (
-        f"None of {len(answers):,} answers is a point of imported.points "
+        f"None of {plural(len(answers), 'answer')} is a point of imported.points "
         f"({', '.join(options.points)}), so that coders read them; the first is '{first}'."
     )
 

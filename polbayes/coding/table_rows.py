@@ -20,7 +20,7 @@ from polbayes.coding.logs.reader import TABLE_NAME, plain, wanted
 from polbayes.config.schema import ImportConfig
 from polbayes.config.yaml_checks import printable
 from polbayes.data.dataset import CELL_DIMS
-from polbayes.data.prose import form
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.covariates import OWN_KEYS, checked_attributes
 from polbayes.instrument.design import check_variants, is_wanted
@@ -190,7 +190,7 @@ def _where(table: pd.DataFrame, config: ImportConfig, name: str, notes: list[str
 def _note_left_out(notes: list[str], left_out: int, of: int, key: str) -> None:
     if left_out:
         are = form(left_out, "is", "are")
-        notes.append(f"{left_out:,} of {of:,} rows {are} left out by {key}.")
+        notes.append(f"{left_out:,} of {plural(of, 'row')} {are} left out by {key}.")
 
 
 def _column(table: pd.DataFrame, column: str, place: str) -> pd.Series:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polbayes.config.schema import CoderConfig
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.huggingface import checkpoint
 from polbayes.huggingface.encoding import Encoder, Encoding, room
@@ -66,9 +67,9 @@ class SequenceClassifier:
                 out[rows] = self._forward([encodings[n] for n in rows])
             except Exception as error:  # whatever a model or its library raises
                 raise UserError(
-                    f"{self.where}: '{self._config.checkpoint}' could not read {len(rows)} texts "
-                    f"at once ({reason_of(error)}); earlier batches are kept; a smaller "
-                    "batch_size needs less memory."
+                    f"{self.where}: '{self._config.checkpoint}' could not read "
+                    f"{plural(len(rows), 'text')} at once ({reason_of(error)}); earlier batches "
+                    "are kept; a smaller batch_size needs less memory."
                 ) from error
         if not np.isfinite(out).all():
             raise UserError(

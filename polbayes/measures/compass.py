@@ -23,6 +23,7 @@ import xarray as xr
 
 from polbayes.coding.levels import STRONG, four_levels
 from polbayes.data.dataset import ASKED, CELL_DIMS, LEVELS, MISSING
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.questionnaires import POLARITY
 from polbayes.measures.measure import INTERVAL, MANY_WORDINGS, Job, Measure
@@ -266,7 +267,8 @@ def _note(test: _Test, members: list[int], n_items: int) -> str:
     if n_items < 2:
         return "no answer to an item with points" if not n_items else "only one item: no interval"
     missing = test.points.shape[1] - int(test.asked[members].any(axis=0).sum())
-    return f"{missing} items with points have no such wording" if missing else ""
+    have = form(missing, "has", "have")
+    return f"{plural(missing, 'item')} with points {have} no such wording" if missing else ""
 
 
 def _tables(job: Job) -> dict[str, pd.DataFrame]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.measures.grouping import check_by
 from polbayes.measures.measure import INTERVAL, Job, Measure
@@ -160,7 +161,7 @@ def _mean(series: np.ndarray, rows: Sequence[dict[str, Any]], level: float) -> d
         "n_models": max(row["n_models"] for row in rows),
         "n_undefined_item": undefined,
         "level": level,
-        "note": f"{left_out} pairs without tau left out" if left_out else "",
+        "note": f"{plural(left_out, 'pair')} without tau left out" if left_out else "",
     }
 
 

@@ -74,7 +74,7 @@ def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> pd
 
 def usage_in_words(row: Mapping[str, Any]) -> str:
     """Describe a row of `usage_table`."""
-    text = f"{row['input_tokens']:,} tokens in, {row['output_tokens']:,} out"
+    text = f"{plural(row['input_tokens'], 'token')} in, {row['output_tokens']:,} out"
     if row["uncounted_requests"]:
         text += f", {plural(row['uncounted_requests'], 'request')} without a count from the server"
     paid = row["cost"]

@@ -134,9 +134,10 @@ def dry_run(config: RunConfig) -> str:
     per_judge = turns * len(plan.models) + checked
     lines = [
         f"{plural(len(plan.models), 'respondent')}, {plural(len(dialogues), 'dialogue')} each "
-        f"({counts}): {turns:,} turns a respondent with the plain questions.",
-        f"{plural(len(plan.judges), 'judge')} of every text: up to {per_judge:,} requests a judge, "
-        f"{checked:,} of them to check order and scale, without what is asked again.",
+        f"({counts}): {plural(turns, 'turn')} a respondent with the plain questions.",
+        f"{plural(len(plan.judges), 'judge')} of every text: up to "
+        f"{plural(per_judge, 'request')} a judge, {checked:,} of them to check order and "
+        "scale, without what is asked again.",
         "",
         "tokens of prompts (about), tokens of answers (at most), cost",
     ]

@@ -23,6 +23,7 @@ from polbayes.config.schema import ProbingConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, NOT_CHOSEN, STANCE, STATUS
 from polbayes.data.files import write_text
 from polbayes.data.progress import say
+from polbayes.data.prose import plural
 from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError
 from polbayes.fit.posterior.information import most_informative
@@ -101,8 +102,8 @@ def probe_adaptively(design: xr.Dataset, policy: Policy, put: Put, folder: Path)
         fitted = _fit(design, data, policy, len(batches))
         widths.append(fitted.width)
         say(
-            f"probe: {len(taken):,} of {total:,} questions put; the widest interval of a theta is "
-            f"{fitted.width:.2f}"
+            f"probe: {len(taken):,} of {plural(total, 'question')} put; the widest interval of "
+            f"a theta is {fitted.width:.2f}"
         )
         if settings.width is not None and fitted.width <= settings.width:
             why = f"no interval of a theta is wider than {settings.width:g}"

@@ -10,6 +10,7 @@ import xarray as xr
 
 from polbayes.config.schema import PAIRED, ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STATUS, open_responses
+from polbayes.data.prose import plural
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.dimensions import dimensions_of
@@ -285,9 +286,6 @@ def _answers(planned: Plan) -> xr.Dataset:
     )
 
 
-_PLURAL = {dim: f"{dim}es" if dim.endswith("x") else f"{dim}s" for dim in CELL_DIMS}
-
-
 def _analysis_in_words(config: RunConfig) -> str:
     analysis = config.analysis
     return (
@@ -305,8 +303,8 @@ def dry_run(config: RunConfig) -> str:
     planned = plan(config)
     data = planned.design
     asked = int((data["status"] >= ASKED).sum())
-    sizes = ", ".join(f"{n} {_PLURAL[str(d)]}" for d, n in data["status"].sizes.items())
-    lines = [f"{asked:,} questions: {sizes}."]
+    sizes = ", ".join(plural(n, str(d)) for d, n in data["status"].sizes.items())
+    lines = [f"{plural(asked, 'question')}: {sizes}."]
     judged = _judging(config, data)
     if config.imported is not None:
         lines.append("The answers are imported; no respondent would be asked.")

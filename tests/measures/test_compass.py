@@ -153,6 +153,10 @@ def test_what_is_missing_is_said(coded):
     notes = whole.drop_duplicates("answers").set_index("answers")["note"]
     assert notes["negation"] == "2 items with points have no such wording"
     assert notes["original"] == ""
+    items[0] = (*items[0][:3], ("original", "negation"))
+    nearly = compass(answered(coded(items, 0), level, POINTS[:4]), draws=5)
+    notes = nearly.drop_duplicates("answers").set_index("answers")["note"]
+    assert notes["negation"] == "1 item with points has no such wording"
 
 
 def test_wrong_use_is_explained(coded):

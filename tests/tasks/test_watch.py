@@ -70,9 +70,9 @@ def test_a_shard_counts_until_it_is_merged_and_only_once(folder):
     kept = part.read_bytes()
     with Journal(path, {}) as journal:
         merge(part, journal, set())
-    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shards"
+    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shard"
     part.write_bytes(kept)  # merged, and not yet taken away
-    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shards"
+    assert a.look(0.0) == "a: 5 of 10 (50 %); 75.0 % of the mass agrees or disagrees, 1 shard"
 
 
 def test_it_looks_again_and_again_and_ends_with_the_asking(folder, capsys, monkeypatch):

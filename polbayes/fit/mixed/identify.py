@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polbayes.data.prose import plural
 from polbayes.errors import UserError, reason
 from polbayes.fit.mixed.rows import Rows, group_column
 from polbayes.fit.mixed.spec import PART, MixedSpec, refuse_correlated
@@ -24,7 +25,8 @@ def check_rows(rows: Rows, spec: MixedSpec, *, stratum: str = "") -> None:
         _check_rank(names, matrix, at)
     if spec.distribution.scale and len(rows.frame) <= matrix.shape[1]:
         raise UserError(
-            f"{at}: there are {len(rows.frame)} rows for {matrix.shape[1]} coefficients."
+            f"{at}: {plural(len(rows.frame), 'row')} cannot give "
+            f"{plural(matrix.shape[1], 'coefficient')} and the errors' scale."
         )
     for k, group in enumerate(spec.formula.groups):
         _check_levels(rows.frame, k, group, spec, at)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from polbayes.data.prose import plural
 from polbayes.fit.mixed.model import MixedModel
 from polbayes.fit.mixed.spec import MixedSpec
 
@@ -20,7 +21,7 @@ def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
     lines.append(f"η = {' + '.join([*terms, *groups]) or 0}")
     for group, name in zip(model.groups, groups, strict=True):
         scale = "σ²" if len(group.terms) == 1 else "diag(σ²)"
-        lines.append(f"    {name} ~ Normal(0, {scale}), {len(group.levels)} levels")
+        lines.append(f"    {name} ~ Normal(0, {scale}), {plural(len(group.levels), 'level')}")
     if spec.by is not None:
         lines.append(f"fitted separately for each {spec.by} ({strata})")
     return "\n".join(lines)

@@ -52,7 +52,7 @@ def came_back(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _of(some: int, every: int) -> str:
-    return f"{some:,} of {every:,} answers ({some / every:.1%})"
+    return f"{some:,} of {plural(every, 'answer')} ({some / every:.1%})"
 
 
 def note_unusable(
@@ -71,7 +71,7 @@ def note_unusable(
         notes.append(sentence[0].upper() + sentence[1:])
     if not usable.any():
         raise UserError(
-            f"fit: none of the {len(usable):,} answers has a usable {response}; "
+            f"fit: none of the {plural(len(usable), 'answer')} has a usable {response}; "
             "measures/validity.csv shows what came back instead."
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from polbayes.data.prose import plural
 from polbayes.fit.spec.formula import GroupTerm
 from polbayes.fit.spec.priors import CONSTANT
 from polbayes.fit.spec.spec import COPIES, POSITIONS, WALK, Spec, common_names
@@ -114,7 +115,7 @@ def _distribution(
         first = "the first Normal(0, σ²[start])"
         line = f"    u[{_levels(group)}] ~ Normal(u[{before}], σ²[step]), {first}"
     if bound is not None:
-        line += f", {len(bound.levels)} levels"
+        line += f", {plural(len(bound.levels), 'level')}"
         if bound.entering is not None:
             line += ", 0 in the baseline"
         if bound.centred_in is not None:

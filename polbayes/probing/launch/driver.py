@@ -11,6 +11,7 @@ from typing import Literal
 
 from polbayes.config.schema import LauncherConfig
 from polbayes.data.progress import say
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.probing.launch.engine import Engine, open_engine
 from polbayes.probing.launch.live import Live
@@ -77,7 +78,7 @@ def _stopping(engine: Engine, tasks: list[_Task], journal_dir: Path) -> Iterator
         yield
     except BaseException:
         if tasks:
-            say(f"probe: stopping {len(tasks)} workers; their answers are kept")
+            say(f"probe: stopping {plural(len(tasks), 'worker')}; what was answered is kept")
         stop_launch(journal_dir)
         engine.stop([task.handle for task in tasks])
         for task in tasks:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from polbayes.data.prose import form
 from polbayes.report.blocks import Block, Bullets, Section
 from polbayes.report.numbers import count, share
 from polbayes.report.prose import plural
@@ -31,12 +32,12 @@ def adaptive(results: Results) -> Section | None:
     about = json.loads(results.responses.attrs["adaptive"])
     asked, questions = int(about["put"]), int(about["questions"])
     reading = (
-        f"Of the {count(questions)} questions of the design {count(asked)} "
-        f"({share(asked / questions)}) were put, in {plural(len(about['batches']), 'batch')}. "
-        "The first were drawn at random, with both sides of each dimension and all prefixes for "
-        "every model. Each further batch has the "
-        "questions whose answers were expected to tell most about the positions of the models and "
-        "their differences, given all answers before, per cost.",
+        f"Of the {plural(questions, 'question')} of the design {count(asked)} "
+        f"({share(asked / questions)}) {form(asked, 'was', 'were')} put, in "
+        f"{plural(len(about['batches']), 'batch')}. The first were drawn at random, "
+        "with both sides of each dimension and all prefixes for every model. Each further batch "
+        "has the questions whose answers were expected to tell most about the positions "
+        "of the models and their differences, given all answers before, per cost.",
         f"Asking ended because {about['ended']}.",
         "The choice rests on recorded answers and the seed alone, so that what was not asked is "
         "missing at random, and the fitted model takes it into account without knowing how the "

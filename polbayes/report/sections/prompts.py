@@ -19,7 +19,7 @@ from polbayes.report.asked import (
     statements,
 )
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Section, Verbatim, grid
-from polbayes.report.prose import Noun, listed
+from polbayes.report.prose import Noun, listed, plural
 from polbayes.report.results import Results
 from polbayes.report.section import SectionMaker
 
@@ -231,8 +231,8 @@ def _behind(data: xr.Dataset, sheets: dict[str, pd.DataFrame], who: Noun) -> lis
     about = "A click on a point of a figure leads here and shows its answers"
     if sample:
         about = (
-            f"A sample of {len(table)} of the {total} answers, spread evenly over {who.many} and "
-            f"items. {about}, or those nearest to it that are in the sample"
+            f"A sample of {len(table)} of the {plural(total, 'answer')}, spread evenly over "
+            f"{who.many} and items. {about}, or those nearest to it that are in the sample"
         )
     about += ". responses.nc has all answers."
     layout = grid(
@@ -266,7 +266,9 @@ def _answer(row: Mapping[str, str], further: Sequence[str]) -> list[Verbatim]:
 
 def _cut(text: str) -> str:
     cut = len(text) - MOST_CHARACTERS
-    return text if cut <= 0 else f"{text[:MOST_CHARACTERS]} … ({cut} more characters in the CSV)"
+    if cut <= 0:
+        return text
+    return f"{text[:MOST_CHARACTERS]} … ({plural(cut, 'more character')} in the CSV)"
 
 
 def _masses(data: xr.Dataset, masses: pd.DataFrame, who: Noun) -> Block:

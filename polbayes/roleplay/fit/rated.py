@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from polbayes.data.prose import form
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known
 
 _PROMPT_DIMS = ("scenario", "twin", "wording", "stage")
@@ -211,8 +211,8 @@ def _notes(
     missing = int((answers == MISSING).sum())
     if missing:
         notes.append(
-            f"{missing} of {answers.size} ratings are missing; what is known of their units from "
-            "the others is used, and the rest is uncertainty."
+            f"{missing} of {plural(answers.size, 'rating')} {form(missing, 'is', 'are')} missing; "
+            "what the other ratings tell of the same units is used, and the rest is uncertainty."
         )
     if answers.shape[1] == 1:
         notes.append(

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from polbayes.data.prose import form
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError
 from polbayes.instrument.pairs import SIDES
 from polbayes.judging.pairs import RATINGS
@@ -130,12 +130,12 @@ def _notes(
     if unmarked := int((~marked).sum()):
         have, are = form(unmarked, "has", "have"), form(unmarked, "is", "are")
         notes.append(
-            f"{unmarked:,} of {len(marked):,} pairs {have} no left and right side, and {are} not "
-            "in the model."
+            f"{unmarked:,} of {plural(len(marked), 'pair')} {have} no left and right side, "
+            f"and {are} not in the model."
         )
     if lacking := int((~there).sum()):
         are = form(lacking, "is", "are")
-        notes.append(f"{lacking:,} of {there.size:,} verdicts {are} missing, and left out.")
+        notes.append(f"{lacking:,} of {plural(there.size, 'verdict')} {are} missing, and left out.")
     if data.sizes["judge"] == 1:
         notes.append(
             "There is one judge only: whether it prefers a side cannot be told from the models' "

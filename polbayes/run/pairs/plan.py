@@ -8,7 +8,6 @@ import xarray as xr
 
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.dataset import NOT_ASKED
-from polbayes.data.prose import noun
 from polbayes.errors import UserError, check_known
 from polbayes.instrument.design import ModelInfo
 from polbayes.instrument.pairs import SIDES, load_pairs
@@ -84,12 +83,13 @@ def dry_run(config: RunConfig) -> str:
     asked = int((data["status"] != NOT_ASKED).sum())
     sizes = data.sizes
     lines = [
-        f"{asked:,} requests: {plural(sizes['model'], 'model')}, "
-        f"{sizes['item']:,} {noun(sizes['item'], 'pair')}, "
+        f"{plural(asked, 'request')}: {plural(sizes['model'], 'model')}, "
+        f"{plural(sizes['item'], 'pair')}, "
         f"{plural(sizes['prefix'], 'prefix')}, {plural(sizes['run'], 'run')}, "
         "each in a conversation of its own.",
-        f"{plural(len(plan.judges), 'judge')}: {asked:,} verdicts on pairs, each pair in both "
-        f"orders, and {asked:,} ratings of single answers, without what is asked again.",
+        f"{plural(len(plan.judges), 'judge')}: {plural(asked, 'verdict')} on pairs, each pair "
+        f"in both orders, and {plural(asked, 'rating')} of single answers, without what is "
+        "asked again.",
         "",
     ]
     journal = Path(config.run_dir).expanduser() / "journal"

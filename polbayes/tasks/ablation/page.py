@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from polbayes.config.schema import RunConfig
+from polbayes.data.prose import form
 from polbayes.report.blocks import Fold, Section, Verbatim
 from polbayes.report.numbers import count, number
 from polbayes.report.page import Front, moment
@@ -31,9 +32,9 @@ def front(config: RunConfig, own: tuple[str, str], tables: Mapping[str, pd.DataF
             "models": count(table["model"].nunique()),
         },
         exclusions=[
-            f"{count(excluded)} of {count(pairs + excluded)} pairs of answers, over all settings, "
-            "were left out, because an answer has no level: neutral, unrelated, refused or not "
-            "read."
+            f"{count(excluded)} of {plural(pairs + excluded, 'pair')} of answers, over all "
+            f"settings, {form(excluded, 'was', 'were')} left out, because an answer has no level: "
+            "neutral, unrelated, refused or not read."
         ],
     )
 

@@ -10,6 +10,7 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import replacing, write_text
 from polbayes.data.progress import conclude
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
@@ -55,13 +56,16 @@ def hand_out(config: RunConfig, folder: Path) -> list[Path]:
         seed=config.seed,
     )
     conclude(
-        f"annotate: {len(sample)} of {about['n_answers']} answers, up to {settings.per_stratum} "
-        f"from each of {about['n_strata']} strata ({', '.join(settings.strata) or 'all in one'})"
+        f"annotate: {len(sample)} of {plural(about['n_answers'], 'answer')}, up to "
+        f"{settings.per_stratum} from each of {_strata(about['n_strata'])} "
+        f"({', '.join(settings.strata) or 'all in one'})"
     )
-    if about["n_short"]:
-        conclude(f"annotate: {about['n_short']} strata had fewer answers, and are in it whole")
-    if about["n_empty"]:
-        conclude(f"annotate: {about['n_empty']} empty answers need no annotator and are not in it")
+    if short := about["n_short"]:
+        are = form(short, "is", "are")
+        conclude(f"annotate: {_strata(short)} had fewer answers, and {are} in it whole")
+    if empty := about["n_empty"]:
+        need = form(empty, "needs no annotator and is", "need no annotator and are")
+        conclude(f"annotate: {plural(empty, 'empty answer')} {need} not in it")
     if not written:
         conclude(f"annotate: {folder} has this sample already; nothing was changed")
     for path in written:
@@ -76,7 +80,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     labels = read_annotators(config.annotation.labels, ids)
     for name, n in labels.count().items():
         if n < len(ids):
-            conclude(f"annotate: {name} has a label for {n} of {len(ids)} answers")
+            conclude(f"annotate: {name} has a label for {n} of {plural(len(ids), 'answer')}")
     decided = _decided(config, folder, ids)
     outcome = adjudicate(labels, decided)
     open_ids = outcome.index[outcome["by"] == OPEN].tolist()
@@ -86,7 +90,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
         for row in table[table["first"] == "all"].to_dict(orient="records"):
             conclude(
                 f"annotate: {row['measure'].replace('_', ' ')} {number(row['estimate'])} "
-                f"{interval(row['lower'], row['upper'])} of {row['n']} answers"
+                f"{interval(row['lower'], row['upper'])} of {plural(row['n'], 'answer')}"
             )
     frame = pd.DataFrame([{k: v for k, v in row.items() if k != "row"} for row in key])
     for name in _NUMBERS:
@@ -96,14 +100,20 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     frame = frame.assign(**{f"label_{n}": labels[n].to_numpy() for n in labels.columns})
     with replacing(folder / LABELLED) as temporary:
         frame[frame["by"] != OPEN].to_parquet(temporary, index=False)
-    conclude(f"annotate: {len(ids) - len(open_ids)} of {len(ids)} labels in {folder / LABELLED}")
+    of = plural(len(ids), "label")
+    conclude(f"annotate: {len(ids) - len(open_ids)} of {of} in {folder / LABELLED}")
     _write_ties(folder / TIES, key, outcome, config)
     if open_ids:
         conclude(
-            f"annotate: {len(open_ids)} answers without a majority are left to a third person in "
+            f"annotate: {plural(len(open_ids), 'answer')} without a majority "
+            f"{form(len(open_ids), 'is', 'are')} left to a third person in "
             f"{folder / TIES}; fill in its labels and give this command again"
         )
     return frame
+
+
+def _strata(number_of: int) -> str:
+    return f"{number_of} {form(number_of, 'stratum', 'strata')}"
 
 
 def _agreement_of(config: RunConfig, labels: pd.DataFrame) -> pd.DataFrame:

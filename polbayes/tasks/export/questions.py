@@ -16,6 +16,7 @@ from polbayes.coding.logs.reader import OF_QUESTION
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.data.files import write_text
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import (
@@ -35,7 +36,7 @@ from polbayes.respondents.questions import PendingQuestions
 
 # Answers are scored here, not there.
 _UNSCORED = [{"metric": "bypass", "aggregation": "bypass", "higher_is_better": True}]
-_INSPECT = '''"""{title}: {count} questions, written by polbayes."""
+_INSPECT = '''"""{title}: {count}, written by polbayes."""
 
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def write_inspect(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     text = _INSPECT.format(
         title=name,
         name=name,
-        count=len(lines),
+        count=plural(len(lines), "question"),
         runs=_repeats(config, lexicon),
         config=", ".join(f"{key}={value!r}" for key, value in settings.items()),
     )

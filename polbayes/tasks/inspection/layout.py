@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from polbayes.data.prose import form, plural
 from polbayes.data.spreadsheets import defused_value
 from polbayes.report.visible import visible
 from polbayes.tasks.inspection.answers import Found, Row
@@ -112,10 +113,12 @@ def summary(found: Found) -> str:
     """Say how many answers match, and how many are shown."""
     total = found.matching.total()
     kinds = ", ".join(f"{n:,} {status}" for status, n in sorted(found.matching.items()))
-    of = f"of {found.questions:,} questions"
+    of = f"of {plural(found.questions, 'question')}"
     if not total:
         return f"No answer matches, {of}."
-    text = f"{total:,} {of} match ({kinds})"
-    if len(found.rows) < total:
-        return f"{text}; {len(found.rows):,} are shown: inspect.limit=NUMBER shows more."
-    return f"{text}, all shown."
+    text = f"{total:,} {of} {form(total, 'matches', 'match')} ({kinds})"
+    shown = len(found.rows)
+    if shown < total:
+        are = form(shown, "is", "are")
+        return f"{text}; {shown:,} {are} shown: inspect.limit=NUMBER shows more."
+    return f"{text}, {form(total, 'which is', 'all')} shown."

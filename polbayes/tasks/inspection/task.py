@@ -6,6 +6,7 @@ from pathlib import Path
 from polbayes.config.schema import InspectConfig, RunConfig
 from polbayes.data.files import replacing
 from polbayes.data.progress import say
+from polbayes.data.prose import plural
 from polbayes.errors import check_known
 from polbayes.tasks.inspection.answers import find
 from polbayes.tasks.inspection.layout import LAYOUTS, summary
@@ -33,7 +34,7 @@ def inspect(config: RunConfig) -> None:
             temporary.open("w", encoding="utf-8", newline="") as file,
         ):
             file.writelines(lines)
-        say(f"{wanted.file}: {len(found.rows):,} answers")
+        say(f"{wanted.file}: {plural(len(found.rows), 'answer')}")
     else:
         for line in lines:
             print(line, end="" if layout != "text" else "\n")

@@ -10,6 +10,7 @@ import yaml
 from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.progress import conclude, say
+from polbayes.data.prose import form, plural
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
@@ -253,7 +254,7 @@ def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame
     for row in counts.groupby(["set", "kind", "reason"], sort=False)["n"].sum().items():
         (name, kind, reason), n = row
         if n:
-            say(f"paraphrase: {name}, {kind}: {n} {_said(str(reason), config)}")
+            say(f"paraphrase: {name}, {kind}: {_said(n, str(reason), config)}")
     if wordings.empty:
         raise UserError(
             f"no wording is left; see why in {folder / CANDIDATES}, and change paraphrase.exclude, "
@@ -263,20 +264,22 @@ def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame
         wordings.to_parquet(temporary, index=False)
     per_item = wordings.groupby(["item", "set", "kind"]).size()
     conclude(
-        f"paraphrase: {len(wordings)} wordings of {wordings['item'].nunique()} items, "
+        f"paraphrase: {plural(len(wordings), 'wording')} of "
+        f"{plural(wordings['item'].nunique(), 'item')}, "
         f"{per_item.min()} to {per_item.max()} an item, set and kind, in {folder / WORDINGS}"
     )
     conclude(f"paraphrase: to ask them, add wordings=[{folder / WORDINGS}] to a run")
     return wordings
 
 
-def _said(reason: str, config: RunConfig) -> str:
+def _said(n: int, reason: str, config: RunConfig) -> str:
     if reason == "candidates":
-        return "candidates"
+        return plural(n, "candidate")
     if reason in ("kept", "not drawn", "missing"):
-        return {"missing": "wanted that there are not"}.get(reason, reason)
+        lacking = f"wanted that {form(n, 'is', 'are')} not there"
+        return f"{n} {lacking if reason == 'missing' else reason}"
     left_out = reason in ALWAYS or reason in config.paraphrase.exclude
-    return f"{'left out' if left_out else 'kept all the same'}: {reason} ({MEANING[reason]})"
+    return f"{n} {'left out' if left_out else 'kept all the same'}: {reason} ({MEANING[reason]})"
 
 
 def counted(table: pd.DataFrame, exclude: Sequence[str], wanted: int | None) -> pd.DataFrame:

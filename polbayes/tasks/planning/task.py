@@ -15,6 +15,7 @@ from polbayes.config.schema import PlanConfig, RunConfig
 from polbayes.config.tasks import Answer, Call
 from polbayes.data.files import replacing, write_text
 from polbayes.data.progress import say
+from polbayes.data.prose import plural
 from polbayes.errors import UserError, check_known
 from polbayes.fit.posterior.d_study import NUMBERS
 from polbayes.instrument.of_run import instrument_named
@@ -27,7 +28,7 @@ from polbayes.tasks.planning.power import prefix_power
 from polbayes.tasks.planning.prices import prices_of
 from polbayes.tasks.planning.search import FEWEST, Reach, reach, searched, settled
 from polbayes.tasks.planning.simulation import Outcome, Simulator, steering, unsimulated
-from polbayes.tasks.planning.words import cautions, lines_of
+from polbayes.tasks.planning.words import WORDS, cautions, lines_of
 
 _FOLDER = "plan"
 
@@ -116,8 +117,8 @@ def _simulated(
 def _simulate(simulator: Simulator, models: int, wanted: PlanConfig, row: pd.Series) -> Reach:
     """Simulate studies of one design, until what is wanted is known well enough."""
     numbers = {name: int(row[name]) for name in NUMBERS}
-    shown = ", ".join(f"{number} {name}" for name, number in numbers.items())
-    say(f"plan: studies of {models} models with {shown} are simulated")
+    shown = ", ".join(plural(numbers[name], word) for name, word in WORDS.items())
+    say(f"plan: studies of {plural(models, 'model')} with {shown} are simulated")
     studies = simulator.studies(numbers, models, wanted)
     planted: Iterator[Outcome] = iter(())
     if wanted.power is not None and numbers["prefixes"] > 1:

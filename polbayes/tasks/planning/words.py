@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from polbayes.config.schema import PlanConfig
-from polbayes.data.prose import noun
+from polbayes.data.prose import noun, plural
 from polbayes.report.numbers import count
 from polbayes.report.prose import MODEL
 from polbayes.report.sections.precision import few
 from polbayes.tasks.planning.basis import ASSUMPTIONS, Basis
 from polbayes.tasks.planning.designs import MEASURES, chosen, nearest
 
-_WORDS = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "run"}
+WORDS = {"items": "statement", "wordings": "wording", "prefixes": "prefix", "runs": "run"}
 
 
 def lines_of(found: pd.DataFrame, basis: Basis, wanted: PlanConfig, level: float) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _wanted(wanted: PlanConfig, level: float, basis: Basis) -> str:
 
 def in_words(row: pd.Series) -> str:
     """Describe a design, what it costs and what it reaches."""
-    numbers = [f"{int(row[name])} {noun(row[name], word)}" for name, word in _WORDS.items()]
+    numbers = [f"{int(row[name])} {noun(row[name], word)}" for name, word in WORDS.items()]
     cost = "" if np.isnan(row["cost"]) else f", {row['cost']:.4g} in money"
     said = {
         "width": "width {} (at worst {})",
@@ -128,7 +128,7 @@ def in_words(row: pd.Series) -> str:
     }
     return (
         f"{numbers[0]} on each dimension, {', '.join(numbers[1:])}: "
-        f"{count(row['questions'])} questions in all{cost}; {', '.join(reached)}"
+        f"{plural(row['questions'], 'question', count)} in all{cost}; {', '.join(reached)}"
         f"{by.get(row['by'], '')}"
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from polbayes.config.schema import TrainingConfig
+from polbayes.data.prose import plural
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.training.data import HELD_OUT, TRAIN, VALIDATION, Outputs
 from polbayes.tasks.training.state import Look
@@ -192,8 +193,8 @@ def _scores(facts: Facts) -> str:
         if not (row["answers"] == "all" and row["measure"] != "share_coded") and row["n"]
     ]
     return (
-        f"Of the {sum(facts.counts[HELD_OUT])} answers held out, which had no part in training, "
-        f"stopping or the temperature, with {level:.0%} intervals that take them as "
+        f"Of the {plural(sum(facts.counts[HELD_OUT]), 'answer')} held out, which had no part in "
+        f"training, stopping or the temperature, with {level:.0%} intervals that take them as "
         "independent.\n\n"
         f"{_table(('measure', 'label', 'estimate', 'interval', 'of'), rows)}"
     )

@@ -9,6 +9,7 @@ import pandas as pd
 from polbayes.coding.readings import Reading
 from polbayes.config.schema import TrainingConfig
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.huggingface.encoding import Encoder, without_markup
 from polbayes.measures.resampling import generator
@@ -111,13 +112,14 @@ def _check_parts(
     if len(np.unique(labels[parts[TRAIN]])) < 2:
         raise UserError(
             f"{SECTION}: fewer than two of the classes {', '.join(outputs.names)} are among the "
-            f"{len(parts[TRAIN])} answers to be trained on; label more answers."
+            f"{plural(len(parts[TRAIN]), 'answer')} to be trained on; label more answers."
         )
     for name, key in ((VALIDATION, "validation"), (HELD_OUT, "held_out")):
         if shares[name] > 0 and not len(parts[name]):
             raise UserError(
-                f"{SECTION}.{key}: a share of {shares[name]:g} of {len(labels)} answers is none; "
-                f"label more answers, or set {SECTION}.{key}=0."
+                f"{SECTION}.{key}: a share of {shares[name]:g} of "
+                f"{plural(len(labels), 'answer')} is none; label more answers, or set "
+                f"{SECTION}.{key}=0."
             )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from polbayes.config.schema import TrainingConfig
 from polbayes.data.progress import progress_bar, say
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.fit.sampling.interruption import postponed
 from polbayes.huggingface.encoding import Encoder
@@ -219,7 +220,7 @@ def _memory(n: int) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"{SECTION}: memory does not suffice for {n} answers at once; a smaller "
+            f"{SECTION}: memory does not suffice for {plural(n, 'answer')} at once; a smaller "
             f"{SECTION}.batch_size or {SECTION}.max_length takes less."
         ) from error
 

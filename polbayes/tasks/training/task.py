@@ -12,6 +12,7 @@ from typing import Any
 from polbayes.coding.readings import reading
 from polbayes.config.schema import CoderConfig, RunConfig
 from polbayes.data.progress import conclude
+from polbayes.data.prose import plural
 from polbayes.data.provenance import digest
 from polbayes.errors import UserError
 from polbayes.tasks.annotation.task import LABELLED
@@ -123,9 +124,9 @@ def _about(job: Job, material: Material, training: Training) -> str:
     at = training.state.step
     again = f", going on after step {at}" if at else ""
     return (
-        f"train_coder: {counts[0]} answers to be learnt, {counts[1]} to say when to stop, "
-        f"{counts[2]} held out; {', '.join(job.outputs.stances)}; "
-        f"{training.total} steps at most{again}"
+        f"train_coder: {plural(counts[0], 'answer')} to be learnt, {counts[1]} to say when to "
+        f"stop, {counts[2]} held out; {', '.join(job.outputs.stances)}; "
+        f"{plural(training.total, 'step')} at most{again}"
     )
 
 

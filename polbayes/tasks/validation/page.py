@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from polbayes.data.dataset import STANCE_CLASSES
+from polbayes.data.prose import form
 from polbayes.instrument.poles import POLITICAL, Poles
 from polbayes.report import show
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Picture, Section, Verbatim, grid
@@ -102,8 +103,9 @@ def _left_out(answers: Labelled, read: Sequence[Coded], path: Path) -> list[str]
         silent = int((~coded.is_coded).sum())
         if silent:
             out.append(
-                f"{count(silent)} of {count(len(coded.coded_as))} answers that {coded.coder} did "
-                "not code are in the scores “of all”, as wrong, and in no other."
+                f"{count(silent)} of {plural(len(coded.coded_as), 'answer')} that {coded.coder} "
+                f"did not code {form(silent, 'is', 'are')} in the scores “of all”, as wrong, and "
+                "in no other."
             )
     return out
 

@@ -14,6 +14,7 @@ from polbayes.coding import get_coder
 from polbayes.config.schema import CoderConfig, RunConfig
 from polbayes.data.dataset import opened_responses, responses_path, write_dataset
 from polbayes.data.progress import conclude, say
+from polbayes.data.prose import plural
 from polbayes.data.provenance import versions
 from polbayes.errors import UserError
 from polbayes.instrument.poles import POLITICAL, Poles, poles_in
@@ -50,7 +51,7 @@ def validate_coder(config: RunConfig, text: str, *, command: Sequence[str]) -> P
     read = []
     try:
         for name in coders:
-            say(f"validate_coder: {name} reads {len(answers.labels)} answers")
+            say(f"validate_coder: {name} reads {plural(len(answers.labels), 'answer')}")
             read.append(code_labelled(answers, name, models, journal_dir=run / CODING))
     finally:
         for name, used in write_judges_usage(run, coders, models).items():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, read_dataset
+from polbayes.data.prose import plural
 from polbayes.errors import UserError
 from polbayes.probing.journal import DESIGN, journal_path, tail
 from polbayes.probing.launch.merge import shard_paths
@@ -57,7 +58,7 @@ class Watched:
         line = progress_line(done, self.total, rate, counts)
         if rate == 0 and done < self.total:
             line += f", nothing new for {now - then:.0f} s"
-        workers = f", {len(own)} shards" if own else ""
+        workers = f", {plural(len(own), 'shard')}" if own else ""
         return f"{self.model}: {line}{workers}"
 
     def _read(self, path: Path) -> None:

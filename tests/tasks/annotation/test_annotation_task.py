@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from polbayes.cli import _main
-from polbayes.data.dataset import write_dataset
+from polbayes.data.dataset import STATUS, write_dataset
 from polbayes.errors import UserError
 from polbayes.tasks.annotation.export import read_key
 from polbayes.tasks.annotation.sheet import read_sheet
@@ -80,6 +80,23 @@ def test_nothing_that_is_there_is_overwritten(tmp_path, run):
     (folder / "key.csv").unlink()
     with pytest.raises(UserError, match=r"is there without its key\.csv"):
         hand_out(run(), folder)
+
+
+def test_one_is_counted_in_the_singular(tmp_path, data, run, capsys):
+    """One answer is empty, and one of the models, each a stratum, has a single other answer."""
+    data["completion"][0] = data["completion"][0].where(data["completion"][0] == "Answer number 0.")
+    data["completion"][0, 0, 0, 0, 1] = ""
+    data["status"][0] = data["status"][0].where(data["completion"][0].notnull(), STATUS["pending"])
+    write_dataset(data.fillna({"completion": ""}), tmp_path / "responses.nc")
+    config = run(strata=["model"], per_stratum=2, annotators=["ann"])
+    annotate(config)
+    said = capsys.readouterr().err
+    assert "annotate: 1 stratum had fewer answers, and is in it whole\n" in said
+    assert "annotate: 1 empty answer needs no annotator and is not in it\n" in said
+    fill(tmp_path / "annotation" / "sheet_ann.csv", dict.fromkeys(range(2, 6), "agree"))
+    config.annotation.labels = [str(tmp_path / "annotation" / "sheet_ann.csv")]
+    annotate(config)
+    assert "1 answer without a majority is left to a third" in capsys.readouterr().err
 
 
 def test_agreement_ties_and_the_third_person(tmp_path, run, capsys):

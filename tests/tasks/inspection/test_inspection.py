@@ -169,6 +169,7 @@ def test_there_is_a_limit_and_the_others_are_counted(finished, shown):
     out, said = shown(finished, "limit=3", "models=[n]")
     assert out.count(" · run ") == 3
     assert "12 of 24 questions match (1 error, 11 ok); 3 are shown" in said
+    assert shown(finished, "status=[error]")[1].startswith("1 of 24 questions matches (1 error), ")
     assert len(rows(shown, finished, "limit=13")) == 13
 
 
@@ -189,6 +190,8 @@ def test_a_file_holds_all_of_them_and_a_spreadsheet_does_not_compute(finished, s
         out, said = shown(finished, f"file={tmp_path / name}")
         assert out == ""
         assert "24 of 24 questions match (1 error, 23 ok), all shown." in said
+    _, said = shown(finished, f"file={tmp_path / 'one.csv'}", "status=[error]")
+    assert "one.csv: 1 answer\n" in said
     with (tmp_path / "all.csv").open(newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     lines = (tmp_path / "all.jsonl").read_text(encoding="ascii").splitlines()

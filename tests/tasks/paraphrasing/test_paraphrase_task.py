@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 
 import pandas as pd
 import pytest
@@ -149,6 +150,15 @@ def test_reformulations_and_opposites_are_judged_and_checked_by_people(tmp_path,
     assert _main([*how, one, "paraphrase.exclude=[judge]"]) == 0
     assert len(pd.read_parquet(folder / "wordings.parquet")) == 4
     assert "kept all the same: human" in capsys.readouterr().err
+
+
+def test_one_wording_of_one_item_is_counted_in_the_singular(tmp_path, arguments, capsys):
+    """Of two opposites and two reformulations nothing is left but one of a single item."""
+    how = [*arguments, "paraphrase=faulborn", "items=[q1]", "paraphrase.human.per_item=0"]
+    assert _main([*how, "paraphrase.wanted=1", "paraphrase.calls=1"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"paraphrase: \d+ wordings? of 1 item, ", said)
+    assert ": 1 candidate\n" in said
 
 
 def test_a_judge_that_finds_another_relation_leaves_out(tmp_path, arguments):

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from polbayes.errors import UserError
 from polbayes.tasks.planning.basis import ASSUMPTIONS, basis_of
 from polbayes.tasks.planning.designs import Price, chosen, designs, nearest
 from polbayes.tasks.planning.experiment import balanced_items
-from polbayes.tasks.planning.task import _items
+from polbayes.tasks.planning.task import _items, _simulate
 from polbayes.tasks.planning.words import cautions
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
@@ -282,6 +283,15 @@ def test_the_power_for_the_effect_of_a_prefix(pilot, capsys):
 
 
 STUDY = ["+experiment=wvs_prefixes", "respondents=simulated", "models=[left,right,yes_sayer]"]
+
+
+def test_a_simulated_design_is_counted_in_words(capsys):
+    nothing = SimpleNamespace(studies=lambda *_, **__: iter(()))
+    row = pd.Series({"items": 1, "wordings": 1, "prefixes": 2, "runs": 1})
+    with pytest.raises(StopIteration):
+        _simulate(nothing, 1, PlanConfig(), row)
+    design = "1 statement, 1 wording, 2 prefixes, 1 run"
+    assert f"plan: studies of 1 model with {design} are simulated" in capsys.readouterr().err
 
 
 def test_a_plan_without_a_pilot(tmp_path, capsys):

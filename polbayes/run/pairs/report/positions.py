@@ -9,6 +9,7 @@ from polbayes.report import show
 from polbayes.report.blocks import WIDEST, Block, Bullets, Fold, Picture, Section, grid
 from polbayes.report.figures import style
 from polbayes.report.numbers import interval, number
+from polbayes.report.prose import plural
 from polbayes.run.pairs.report.results import SIGN, PairsResults
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _correlations(results: PairsResults) -> list[tuple[str, str]]:
         (
             "All dimensions:" if row["dimension"] == _ALL else f"{row['dimension']}:",
             f"correlation {number(row['estimate'])}, {results.level:.0%} interval "
-            f"{interval(row['lower'], row['upper'])}, of {row['n_models']} models.",
+            f"{interval(row['lower'], row['upper'])}, of {plural(row['n_models'], 'model')}.",
         )
         for row in table.to_dict(orient="records")
     ]
