@@ -103,9 +103,9 @@ def parse_analysis(
 def check_analysis(spec: Spec | MixedSpec, design: xr.Dataset) -> None:
     """Check that a design could identify a spec if every question were answered."""
     if isinstance(spec, MixedSpec):
-        from polbayes.fit.mixed.fit import checked_strata
+        from polbayes.fit.mixed import fit as mixed
 
-        checked_strata(design, spec, answered=False)
+        mixed.reduced(design, spec, answered=False)
         return
     from polbayes.fit.spec.cells import check_coder, gather_cells, keyed
     from polbayes.fit.spec.reduction import reduced

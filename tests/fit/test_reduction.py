@@ -7,10 +7,12 @@ import pytest
 
 from polbayes.cli import _main
 from polbayes.config.compose import compose
+from polbayes.config.resources import folder
 from polbayes.data.dataset import NOT_ASKED
 from polbayes.errors import UserError
 from polbayes.fit.spec.cells import gather_cells
-from polbayes.fit.spec.reduction import reduced
+from polbayes.fit.spec.formula import parse_formula
+from polbayes.fit.spec.reduction import reduced, without
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.fit.spec.terms import bind
 
@@ -165,6 +167,184 @@ def test_what_the_help_advertises_is_explained(overrides, capsys, tmp_path):
     out = capsys.readouterr().out
     assert "is without" in out
     assert out.index("η = ") < out.index("is without") < out.index("priors")
+
+
+def users(coded, leaning, agrees):
+    """Answers to users under two prefixes, with what these say of themselves."""
+    told = {"user_leaning": ("prefix", leaning), "user_agrees": ("prefix", agrees)}
+    return answers(coded, models=("m1", "m2", "m3")).assign_coords(told)
+
+
+def sycophancy(**settings):
+    spec = shipped("sycophancy", **settings)
+    assert spec.parts["steer"].common == "0 + user_leaning"
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("leaning", "agrees", "gone"),
+    [
+        ([0, 0], [0, 1], {"steer": ("user_leaning", "it is 0 for every answer")}),
+        ([0, 1], [1, 1], {"acquiescence": ("user_agrees", "it is 1 for every answer")}),
+        # The leaning is that towards such users.
+        ([1, 1], [0, 1], {"steer": ("user_leaning", "it is 1 for every answer")}),
+        (
+            [0, 0],
+            [0, 0],
+            {
+                "steer": ("user_leaning", "it is 0 for every answer"),
+                "acquiescence": ("user_agrees", "it is 0 for every answer"),
+            },
+        ),
+    ],
+)
+def test_a_common_term_that_does_not_vary_is_left_out(coded, leaning, agrees, gone):
+    spec, data = sycophancy(), users(coded, leaning, agrees)
+    less, notes = reduced(spec, gather_cells(data, spec))
+    assert sorted(notes) == sorted(
+        f"analysis.parts.{part} is without {term}: {why}." for part, (term, why) in gone.items()
+    )
+    common = {part: formula.common for part, formula in spec.parts.items()}
+    common |= {part: {"steer": "0", "acquiescence": "1"}[part] for part in gone}
+    assert {part: formula.common for part, formula in less.parts.items()} == common
+    assert groups(less) == groups(spec)
+
+
+def test_a_common_term_of_ones_own_is_refused_and_named(coded):
+    spec = sycophancy(unidentified="refuse")
+    with pytest.raises(UserError, match=r"steer: .*leave out user_leaning, because it is 0 for"):
+        reduced(spec, gather_cells(users(coded, [0, 0], [0, 1]), spec))
+    with pytest.raises(UserError, match="leave user_leaning out of steer, because it is 1 for"):
+        reduced(spec, gather_cells(users(coded, [1, 1], [0, 1]), spec))
+
+
+def test_of_two_predictors_that_go_together_the_first_stays(coded):
+    parts = {"steer": "~ 0 + user_leaning + user_agrees"}
+    spec = shipped("ideology", parts=compose_parts(parts))
+    less, notes = reduced(spec, gather_cells(users(coded, [0, 1], [0, 2]), spec))
+    assert less.parts["steer"].common == "0 + user_leaning"
+    assert notes == (
+        "analysis.parts.steer is without user_agrees: it cannot be told from user_leaning.",
+    )
+
+
+def compose_parts(parts):
+    config = compose(["+experiment=wvs_prefixes", "analysis=ideology"])[0].analysis
+    return {**config.parts, **parts}
+
+
+@pytest.mark.parametrize("unidentified", ["refuse", "leave_out"])
+def test_a_factor_of_one_level_has_no_coefficient(coded, unidentified):
+    parts = compose_parts({"acquiescence": "~ 1 + kind"})
+    spec = shipped("ideology", parts=parts, unidentified=unidentified)
+    cells = gather_cells(answers(coded, items=ONE_WORDING), spec)
+    if unidentified == "refuse":
+        with pytest.raises(UserError, match="kind needs at least two levels in the data, but"):
+            reduced(spec, cells)
+        return
+    less, notes = reduced(spec, cells)
+    assert less.parts["acquiescence"].common == "1"
+    assert "analysis.parts.acquiescence is without kind: there is only one kind." in notes
+
+
+def test_agreeing_is_not_left_out_for_the_leaning(coded):
+    """If each dimension has one key, agreeing with everything is a leaning on both."""
+    keyed = tuple(
+        (name, d, "right" if d == "economic" else "left", kinds)
+        for name, d, _, kinds in ONE_WORDING
+    )
+    spec = shipped("ideology")
+    with pytest.raises(UserError, match="the common terms of theta and acquiescence apart; leave"):
+        reduced(spec, gather_cells(answers(coded, items=keyed), spec))
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "left"),
+    [
+        ("~ 1 + a + (1 | g)", "a", ("1", "(1 | g)")),
+        ("~ a + b", "a", ("1 + b",)),
+        ("~ 0 + a + (1 | g)", "a", ("0", "(1 | g)")),
+        ("~ a * b", "a:b", ("1 + a + b",)),
+        ("~ 0 + scale(a) + log(b)", "scale(a)", ("0 + log(b)",)),
+    ],
+)
+def test_a_formula_without_a_common_term(text, term, left):
+    found = without(parse_formula(text, where="x"), term)
+    assert (found.common, *map(str, found.groups)) == left
+    assert parse_formula(found.text, where="x") == found or found.common == "0"
+
+
+# Designs for the shipped analyses.
+_CHOICE = ("+experiment=haller", "respondents=simulated")
+_DESIGNS = {
+    "sycophancy": ("+experiment=sycophancy",),
+    "ideology_instruments": ("+experiment=instruments",),
+    "ideology_probabilities": (*_CHOICE, "sampler=nutpie"),
+    "ideology_probabilities_one_model": (*_CHOICE, "sampler=nutpie"),
+    "mixed_r_plus": _CHOICE,
+    "text_features_unparsed": _CHOICE,
+}
+# They need a parser, or columns that come with several modes or languages, or imported tables.
+_OTHER = {
+    *("text_features", "ideology_modes", "ideology_languages", "ideology_administrations"),
+    *("ideology_ratings", "ideology_ratings_logit"),
+}
+_SHIPPED = sorted({path.stem for path in (folder("conf") / "analysis").glob("*.yaml")} - _OTHER)
+_SINGLE = ("prefixes.only=[baseline]", "variants=[original]", "models=[left]")
+# What cannot be learned from so little, and why.
+_REFUSED = {
+    ("ideology_anchored", "models=[left]"): "(0 + dimension | model) needs at least two levels",
+    **{
+        (f"ideology_probabilities{more}", "variants=[original]"): (
+            "analysis.parts.quirk=null analysis.parts.decisiveness=null"
+        )
+        for more in ("", "_one_model")
+    },
+}
+
+
+def explained(analysis, *overrides):
+    design = _DESIGNS.get(analysis, ("+experiment=wvs_prefixes",))
+    return _main([*design, f"analysis={analysis}", "task=explain", *overrides])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("override", _SINGLE)
+@pytest.mark.parametrize("analysis", _SHIPPED)
+def test_every_shipped_analysis_is_explained(analysis, override, capsys, tmp_path):
+    code = explained(analysis, override, f"run_dir={tmp_path}")
+    said = capsys.readouterr()
+    refused = _REFUSED.get((analysis, override))
+    assert (code, refused is None or refused in said.err) == (2 if refused else 0, True)
+
+
+@pytest.mark.parametrize(
+    ("analysis", "override", "left_out"),
+    [
+        ("sycophancy", "prefixes.only=[baseline]", ["steer", "user_leaning"]),
+        ("sycophancy", "prefixes.only=[says_left]", ["steer", "user_leaning"]),
+        ("mixed_stance", "variants=[original]", ["mu", "kind"]),
+        ("mixed_stance", "models=[left]", ["mu", "(0 + keying | model)"]),
+        ("mixed_r_plus", "variants=[original]", ["mu", "(1 | item)"]),
+        ("text_features_unparsed", "variants=[original]", ["mu", "(1 | item)"]),
+    ],
+)
+def test_common_terms_and_mixed_models_are_explained(
+    analysis, override, left_out, capsys, tmp_path
+):
+    assert explained(analysis, override, f"run_dir={tmp_path}") == 0
+    out = capsys.readouterr().out
+    note = "analysis.parts.{} is without {}: ".format(*left_out)
+    assert out.index("η = ") < out.index(note) < out.index("priors")
+
+
+@pytest.mark.parametrize("more", ["", "_one_model"])
+def test_the_way_out_of_one_answer_to_each_statement(more, capsys, tmp_path):
+    analysis = f"ideology_probabilities{more}"
+    assert explained(analysis, "variants=[original]", f"run_dir={tmp_path}") == 2
+    assert "leave out the unit as well" in capsys.readouterr().err
+    parts = ("analysis.parts.quirk=null", "analysis.parts.decisiveness=null")
+    assert explained(analysis, "variants=[original]", *parts, f"run_dir={tmp_path}") == 0
 
 
 @pytest.mark.slow

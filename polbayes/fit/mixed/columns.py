@@ -1,6 +1,7 @@
 """The columns of a mixed model: coordinates, measured values, a table's, text features."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,9 @@ def needed(spec: MixedSpec) -> set[str]:
     return used_variables(spec) | set(spec.select) | ({spec.by} if spec.by else set())
 
 
-def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.DataFrame:
+def column_frame(
+    data: xr.Dataset, spec: MixedSpec, notes: list[str], *, answered: bool
+) -> pd.DataFrame:
     """Return one row per asked cell of a dataset, with the columns that a spec uses."""
     from polbayes.features import FEATURES
 
@@ -48,7 +51,7 @@ def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.Dat
         if name not in frame:
             known = (set(map(str, frame.columns)) | numeric | set(FEATURES)) - {"status"}
             raise unknown("variable", name, known, where="analysis")
-    frame = selected(frame, spec.select)
+    frame = selected(frame, _selection(frame, spec, notes))
     if answered:
         frame = frame.assign(**{RESPONSE: _response(frame, spec, numeric)})
     elif spec.response not in _SOURCES and not _is_number(frame, spec.response):
@@ -57,6 +60,20 @@ def column_frame(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> pd.Dat
     kept = [*dict.fromkeys((*cell, "status", *sorted(needed(spec))))]
     kept += [RESPONSE] if answered else []
     return _with_reference(_with_missing(frame[kept].reset_index(drop=True)))
+
+
+def _selection(frame: pd.DataFrame, spec: MixedSpec, notes: list[str]) -> dict[str, Any]:
+    """Return what to select by; where there is one value, a spec may select another in vain."""
+    kept = {}
+    for name, values in spec.select.items():
+        there = frame[name].unique().tolist()
+        if spec.drops and len(there) == 1 and there[0] not in values:
+            notes.append(
+                f"analysis.select is without {name}: there is only one {name}, {there[0]}."
+            )
+        else:
+            kept[name] = values
+    return kept
 
 
 def _with_features(frame: pd.DataFrame, names: set[str], spec: MixedSpec) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Fitting a mixed model: from a dataset and a spec to a named posterior."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -15,10 +15,12 @@ from polbayes.fit.mixed.identify import check_rows
 from polbayes.fit.mixed.model import MixedModel, build
 from polbayes.fit.mixed.readout import name_posterior, stack
 from polbayes.fit.mixed.rows import Rows, gather_rows, strata
-from polbayes.fit.mixed.spec import MixedSpec
+from polbayes.fit.mixed.spec import PART, MixedSpec
 from polbayes.fit.mixed.text import equation, prior_lines
 from polbayes.fit.mixed.translate import translate
 from polbayes.fit.sampling.draws_cache import DrawsCache, load_draws, save_draws
+from polbayes.fit.spec.reduction import without
+from polbayes.fit.spec.terms import UnidentifiedError
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,55 @@ def checked_strata(
     return split
 
 
+def reduced(
+    data: xr.Dataset, spec: MixedSpec, *, answered: bool = True
+) -> tuple[MixedSpec, list[tuple[str, Rows]], tuple[str, ...]]:
+    """Drop the terms that the rows cannot identify, if the spec allows it.
+
+    All strata have the same terms, so that what one of them cannot identify is dropped for all.
+
+    Returns
+    -------
+    tuple
+        The spec, its checked rows by stratum, and notes: what was left out of rows and spec.
+
+    Raises
+    ------
+    UserError
+        If the remaining terms are not identified, or a term is not and ``analysis.unidentified`` is
+        ``refuse``.
+    """
+    notes: list[str] = []
+    while True:
+        split = strata(gather_rows(data, spec, answered=answered), spec)
+        errors = {name: e for name, rows in split if (e := _unidentified(rows, spec, name))}
+        if not errors:
+            return spec, split, (*split[0][1].notes, *notes)
+        error = next(iter(errors.values()))
+        formula = without(spec.formula, error.term)
+        if not spec.drops or (formula.common == "0" and not formula.groups):
+            raise error
+        here = [name for name, other in errors.items() if other.term == error.term]
+        where = f" ({spec.by} = {', '.join(here)})" if len(here) < len(split) else ""
+        notes.append(f"analysis.parts.{PART} is without {error.term}: {error.why}{where}.")
+        spec = replace(spec, formula=formula)
+
+
+def _unidentified(rows: Rows, spec: MixedSpec, stratum: str) -> UnidentifiedError | None:
+    """Return the error of the first term that rows do not identify."""
+    try:
+        check_rows(rows, spec, stratum=stratum)
+    except UnidentifiedError as error:
+        return error
+    return None
+
+
 def explain(data: xr.Dataset, spec: MixedSpec, *, answered: bool) -> tuple[str, list[str]]:
-    """Return the equation and the priors of a spec for a dataset or a design."""
-    split = checked_strata(data, spec, answered=answered)
+    """Return equation and notes, and the priors, of a spec for a dataset or a design."""
+    spec, split, notes = reduced(data, spec, answered=answered)
     model = build(split[0][1], spec)
-    return equation(spec, model, strata=len(split)), prior_lines(spec, model, answered=answered)
+    text = "\n".join([equation(spec, model, strata=len(split)), *notes])
+    return text, prior_lines(spec, model, answered=answered)
 
 
 def fit_mixed(
@@ -63,14 +109,13 @@ def fit_mixed(
     cache: DrawsCache | None = None,
 ) -> MixedFit:
     """Fit a mixed model to a coded dataset."""
-    split = checked_strata(data, spec)
+    spec, split, notes = reduced(data, spec)
     first = _built(*split[0], spec)
     found = load_draws(cache.path, cache.key) if cache else None
     posterior, stats = found or _posterior(split, first, spec, config, seed)
     if cache and not found:
         save_draws(cache.path, posterior, stats, cache.key)
     text, priors = equation(spec, first, strata=len(split)), prior_lines(spec, first, answered=True)
-    notes = split[0][1].notes
     return MixedFit(posterior, stats, notes, text, tuple(priors), from_cache=found is not None)
 
 
@@ -102,10 +147,11 @@ def _posterior(
 
 def fit_classical(data: xr.Dataset, spec: MixedSpec, *, level: float) -> pd.DataFrame | None:
     """Fit a mixed model by REML, in addition to the posterior (`polbayes.fit.mixed.classical`)."""
+    spec, split, _ = reduced(data, spec)
     if not has_classical(spec):
         return None
     tables = []
-    for name, rows in checked_strata(data, spec):
+    for name, rows in split:
         table = classical_table(rows, spec, level=level)
         if spec.by is not None:
             table.insert(0, spec.by, name)

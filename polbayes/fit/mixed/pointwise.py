@@ -13,7 +13,7 @@ import xarray as xr
 from polbayes.data.dataset import CELL_DIMS
 from polbayes.fit.mixed.columns import RESPONSE
 from polbayes.fit.mixed.families import MixedFamily
-from polbayes.fit.mixed.fit import checked_strata
+from polbayes.fit.mixed.fit import reduced
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.rows import TRIALS, Rows
 from polbayes.fit.mixed.spec import MixedSpec
@@ -93,7 +93,8 @@ def _answers(rows: Rows, spec: MixedSpec) -> np.ndarray:
 def leave_out_rows(data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset) -> Loo:
     """Compute PSIS-LOO of every row of a mixed model."""
     parts = []
-    for name, rows in checked_strata(data, spec):
+    spec, split, _ = reduced(data, spec)
+    for name, rows in split:
         own = posterior if spec.by is None else posterior.sel({spec.by: name})
         likelihood = pointwise(rows, spec, own)
         size, chains = len(likelihood.answers), posterior.sizes["chain"]
@@ -104,7 +105,7 @@ def leave_out_rows(data: xr.Dataset, spec: MixedSpec, posterior: xr.Dataset) -> 
 
 def rows_to_leave_out(data: xr.Dataset, spec: MixedSpec) -> pd.DataFrame:
     """Return the rows of `leave_out_rows`, without the results."""
-    parts = [_labelled(rows) for _, rows in checked_strata(data, spec)]
+    parts = [_labelled(rows) for _, rows in reduced(data, spec)[1]]
     return pd.concat(parts, ignore_index=True)
 
 

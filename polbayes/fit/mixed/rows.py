@@ -36,8 +36,8 @@ def group_column(number: int) -> str:
 
 def gather_rows(data: xr.Dataset, spec: MixedSpec, *, answered: bool = True) -> Rows:
     """Gather the rows of a dataset that a spec is fitted to."""
-    frame = column_frame(data, spec, answered=answered)
     notes: list[str] = []
+    frame = column_frame(data, spec, notes, answered=answered)
     frame = _usable(frame, spec, notes) if answered else _made_up(frame, spec)
     used = [v for v in frame.columns if v in used_variables(spec)]
     there = frame[used].notna().all(axis=1)

@@ -11,7 +11,7 @@ from polbayes.fit.mixed.families import FAMILIES, MixedFamily
 from polbayes.fit.spec.answers import selection
 from polbayes.fit.spec.formula import Formula, GroupTerm, parse_formula
 from polbayes.fit.spec.priors import Prior, flatten, parse_prior
-from polbayes.fit.spec.spec import common_names
+from polbayes.fit.spec.spec import common_names, drops
 
 PART = "mu"
 
@@ -38,6 +38,7 @@ class MixedSpec:
     by: str | None = None  # variable with a separate fit for each level
     table: str | None = None  # path of a table whose columns are joined to the answers, or None
     features: FeatureConfig = field(default_factory=FeatureConfig)  # for text features
+    drops: bool = False  # whether unidentified terms are dropped, not refused
 
     @property
     def distribution(self) -> MixedFamily:
@@ -118,6 +119,7 @@ def parse_mixed(config: AnalysisConfig, features: FeatureConfig | None = None) -
         by=config.by,
         table=config.table,
         features=features or FeatureConfig(),
+        drops=drops(config),
     )
 
 

@@ -12,10 +12,9 @@ from polbayes.fit.mixed.spec import MixedSpec
 def equation(spec: MixedSpec, model: MixedModel, *, strata: int = 1) -> str:
     """Write a spec as the equations it means."""
     lines = [spec.distribution.link.format(response=spec.response)]
-    common = spec.formula.common
-    if spec.distribution.ordinal:
-        # The thresholds replace the intercept.
-        common = "" if common == "1" else common.removeprefix("1 + ")
+    common = spec.formula.common.removeprefix("1 + ")
+    if spec.distribution.ordinal and common == "1":
+        common = ""  # the thresholds replace the intercept
     terms = [f"β[{common}]"] if common and common != "0" else []
     groups = [f"u[{group.group}: {', '.join(group.terms)}]" for group in model.groups]
     lines.append(f"η = {' + '.join([*terms, *groups]) or 0}")

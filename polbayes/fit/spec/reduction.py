@@ -9,7 +9,7 @@ from polbayes.fit.spec.centring import refines
 from polbayes.fit.spec.formula import Formula, GroupTerm
 from polbayes.fit.spec.priors import CONSTANT
 from polbayes.fit.spec.reference import absent
-from polbayes.fit.spec.spec import COPIES, Spec, without_part
+from polbayes.fit.spec.spec import COPIES, Spec, common_names, without_part
 from polbayes.fit.spec.terms import UnidentifiedError, bind
 
 # As many models are named in a note.
@@ -105,8 +105,9 @@ def _pooled(spec: Spec, cells: Cells) -> tuple[Spec, dict[tuple[str, GroupTerm],
             if not 0 < len(silent) < of:
                 continue
             one = replace(term, by=None)
-            groups = tuple(one if g == term else g for g in spec.parts[part].groups)
-            spec = _with_groups(spec, part, groups)
+            now = spec.parts[part]
+            changed = _written(now.common, [one if g == term else g for g in now.groups])
+            spec = replace(spec, parts={**spec.parts, part: changed})
             notes[part, one] = (
                 f"analysis.parts.{part}: {term} has one standard deviation for every {term.by} "
                 f"together, because the answers of {_listed(silent)} do not tell it apart from "
@@ -141,19 +142,27 @@ def _silent(spec: Spec, cells: Cells, part: str, term: GroupTerm) -> tuple[list[
     return silent, len(names)
 
 
-def _without(spec: Spec, part: str, term: GroupTerm) -> Spec | None:
+def _without(spec: Spec, part: str, term: GroupTerm | str) -> Spec | None:
     """Return a spec without a term; None if the spec needs the term."""
-    formula = spec.parts[part]
-    groups = tuple(g for g in formula.groups if g != term)
-    if groups or formula.common != "0":
-        return _with_groups(spec, part, groups)
+    formula = without(spec.parts[part], term)
+    if formula.groups or formula.common != "0":
+        return replace(spec, parts={**spec.parts, part: formula})
     if part in ("theta", "quirk"):
         return None
     return without_part(spec, part)
 
 
-def _with_groups(spec: Spec, part: str, groups: Sequence[GroupTerm]) -> Spec:
-    """Return a spec with these group-specific terms in a part."""
-    common = spec.parts[part].common
+def without(formula: Formula, term: GroupTerm | str) -> Formula:
+    """Return a formula without a group-specific term, or a common one, given by its name."""
+    common = formula.common
+    if isinstance(term, str):
+        names = common_names(common)
+        kept = [name for name in names if name not in ("Intercept", term)]
+        common = " + ".join(["1" if "Intercept" in names else "0", *kept])
+    return _written(common, [g for g in formula.groups if g != term])
+
+
+def _written(common: str, groups: Sequence[GroupTerm]) -> Formula:
+    """Return the formula of some terms."""
     text = " + ".join([*([common] if common != "0" else []), *map(str, groups)])
-    return replace(spec, parts={**spec.parts, part: Formula(f"~ {text}", common, tuple(groups))})
+    return Formula(f"~ {text}", common, tuple(groups))

@@ -241,8 +241,6 @@ def parse_spec(config: AnalysisConfig) -> Spec:
             continue
         check_known("part", part, known=known, where="analysis.parts")
         parts[part] = parse_formula(str(text), where=f"analysis.parts.{part}")
-    known = ["refuse", "leave_out"]
-    check_known("value", config.unidentified, known=known, where="analysis.unidentified")
     check_known("value", config.scale, known=SCALES, where="analysis.scale")
     if config.scale == POPULATION and not config.populations:
         raise UserError(
@@ -293,9 +291,16 @@ def parse_spec(config: AnalysisConfig) -> Spec:
         fixed_prefixes=config.precision.prefixes == "fixed",
         reference=_attributes(config.reference),
         populations=_attributes(config.populations),
-        drops=config.unidentified == "leave_out",
+        drops=drops(config),
         scale=config.scale,
     )
+
+
+def drops(config: AnalysisConfig) -> bool:
+    """Tell whether a spec's unidentified terms are dropped, not refused."""
+    known = ["refuse", "leave_out"]
+    check_known("value", config.unidentified, known=known, where="analysis.unidentified")
+    return config.unidentified == "leave_out"
 
 
 def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

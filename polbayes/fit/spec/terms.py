@@ -16,23 +16,23 @@ from polbayes.fit.spec.centring import centring, holds_mean, mean_is_common, ref
 from polbayes.fit.spec.dif import DIF, check_term, focal
 from polbayes.fit.spec.formula import NAMESPACE, GroupTerm
 from polbayes.fit.spec.reference import population_models, reference_models, the_population
-from polbayes.fit.spec.spec import COPIES, POPULATION, POSITIONS, WALK, Spec
+from polbayes.fit.spec.spec import COPIES, POPULATION, POSITIONS, WALK, Spec, common_names
 
 
 class UnidentifiedError(UserError):
-    """The data cannot identify a group-specific term.
+    """The data cannot identify a term.
 
     Parameters
     ----------
     sentence
         What cannot be identified, and what to do.
     part, term
-        The term to drop.
+        The term to drop; a common one by its name.
     why
         The reason, as a clause.
     """
 
-    def __init__(self, sentence: str, *, part: str, term: GroupTerm, why: str) -> None:
+    def __init__(self, sentence: str, *, part: str, term: GroupTerm | str, why: str) -> None:
         super().__init__(sentence)
         self.part, self.term, self.why = part, term, why
 
@@ -99,11 +99,11 @@ def bind(spec: Spec, cells: Cells) -> dict[str, BoundPart]:
 
 
 def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
-    formula, where = spec.parts[name], f"analysis.parts.{name}"
+    formula = spec.parts[name]
     held = cells.held if name == "decisiveness" else np.zeros(len(cells.frame), dtype=bool)
     common = None
     if formula.common != "0" and not held.all():
-        common = _bind_common(formula.common, cells.frame[~held].reset_index(drop=True), where)
+        common = _bind_common(name, formula.common, cells.frame[~held].reset_index(drop=True))
     if held.any():
         common = _with_held(common, held)
     groups = tuple(
@@ -115,10 +115,11 @@ def _bind_part(name: str, spec: Spec, cells: Cells) -> BoundPart:
     return BoundPart(name, common, groups, spec.position(name) == "multiplier", widens)
 
 
-def _matrix(text: str, frame: pd.DataFrame, where: str) -> tuple[np.ndarray, list[str], list[str]]:
+def _matrix(part: str, text: str, frame: pd.DataFrame) -> tuple[np.ndarray, list[str], list[str]]:
     """Build a design matrix with formulae: matrix, column names, the term of each column."""
     from formulae import design_matrices
 
+    where = f"analysis.parts.{part}"
     try:
         with np.errstate(all="ignore"):
             common = design_matrices(text, frame, extra_namespace=NAMESPACE).common
@@ -133,8 +134,15 @@ def _matrix(text: str, frame: pd.DataFrame, where: str) -> tuple[np.ndarray, lis
     return matrix, [str(c) for c in common.as_dataframe().columns], terms
 
 
-def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
-    matrix, names, terms = _matrix(text, frame, where)
+def _bind_common(part: str, text: str, frame: pd.DataFrame) -> BoundCommon:
+    matrix, names, terms = _matrix(part, text, frame)
+    for term in common_names(text):
+        if term not in terms:  # formulae drops factors of one level
+            why = f"there is only one {term}"
+            sentence = f"analysis.parts.{part}: {term} needs at least two levels in the data, but "
+            raise UnidentifiedError(
+                f"{sentence}{why}; add more, or leave it out.", part=part, term=term, why=why
+            )
     # Combinations that do not occur, such as an instrument without one of the dimensions, have no
     # coefficient; a term of zeros alone is a predictor that does not vary.
     there = np.asarray(matrix.any(axis=0))
@@ -142,12 +150,31 @@ def _bind_common(text: str, frame: pd.DataFrame, where: str) -> BoundCommon:
     matrix, names, terms = matrix[:, there], [*compress(names, there)], [*compress(terms, there)]
     rows, first, index = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     if np.linalg.matrix_rank(rows) < rows.shape[1]:
-        raise UserError(
-            f"{where}: the data cannot tell the terms of '{text}' apart "
+        at = _dependent(rows)
+        term, why = terms[at], _why(rows[:, at], [t for t in terms[:at] if t != terms[at]])
+        raise UnidentifiedError(
+            f"analysis.parts.{part}: the data cannot tell the terms of '{text}' apart "
             f"({rows.shape[1]} coefficients, {np.linalg.matrix_rank(rows)} of them independent); "
-            "leave one out."
+            f"leave out {term}, because {why}.",
+            part=part,
+            term=term,
+            why=why,
         )
     return BoundCommon(tuple(names), tuple(terms), matrix[first], index.reshape(-1))
+
+
+def _dependent(rows: np.ndarray) -> int:
+    """Return the first column that earlier ones explain."""
+    return next(k for k in range(rows.shape[1]) if np.linalg.matrix_rank(rows[:, : k + 1]) <= k)
+
+
+def _why(column: np.ndarray, earlier: Sequence[str]) -> str:
+    """Say why a common term is not identified, as a clause."""
+    if np.ptp(column) == 0:
+        return f"it is {column[0]:g} for every answer"
+    if not earlier:
+        return "its coefficients cannot be told apart"
+    return f"it cannot be told from {' and '.join(dict.fromkeys(earlier))}"
 
 
 def _with_held(common: BoundCommon | None, held: np.ndarray) -> BoundCommon:
@@ -188,7 +215,7 @@ def _bind_group(
                 f"{where}: in {term}, by = {term.by} can only be used with a varying intercept, "
                 f"(1 | gr(...)); write ({term.expr} | {term.name}) for the coefficients."
             )
-        matrix, names, _ = _matrix(term.expr, frame, where)
+        matrix, names, _ = _matrix(part, term.expr, frame)
         columns = tuple(names)
     if term.walk or entering is not None:
         within = None  # a start and the sum of steps from there; effects relative to a baseline
@@ -467,20 +494,31 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _check_common_parts(parts: Sequence[BoundPart], keying: np.ndarray) -> None:
     """Refuse common terms of different parts whose sums are equal."""
-    blocks, names = [], []
-    for part in parts:
-        if part.common:
-            sign = keying if POSITIONS[part.name] == "believed" else np.ones(len(keying))
-            blocks.append(part.common.matrix[part.common.index] * sign[:, None])
-            names.append(part.name)
-    if len(blocks) < 2:
+    # What is estimated is theta, so that a term of another part is the one to leave out.
+    having = sorted((p for p in parts if p.common), key=lambda part: part.name != "theta")
+    values, signed, terms = [], [], []
+    for part in having:
+        assert part.common is not None
+        values.append(part.common.matrix[part.common.index])
+        sign = keying if POSITIONS[part.name] == "believed" else np.ones(len(keying))
+        signed.append(values[-1] * sign[:, None])
+        terms += [(part.name, term) for term in part.common.terms]
+    if len(having) < 2:
         return
-    joint = np.unique(np.concatenate(blocks, axis=1), axis=0)
-    if np.linalg.matrix_rank(joint) < joint.shape[1]:
-        raise UserError(
-            f"analysis.parts: the data cannot tell the common terms of {' and '.join(names)} "
-            "apart; leave the intercept or the shared term out of one of them."
-        )
+    joint = np.unique(np.concatenate(signed, axis=1), axis=0)
+    if np.linalg.matrix_rank(joint) == joint.shape[1]:
+        return
+    at = _dependent(joint)
+    name, term = terms[at]
+    names = " and ".join(p.name for p in parts if p.common)
+    sentence = f"analysis.parts: the data cannot tell the common terms of {names} apart; "
+    if term == "Intercept":
+        # Without it, agreeing with everything would be a leaning.
+        raise UserError(f"{sentence}leave the intercept or the shared term out of one of them.")
+    why = _why(np.hstack(values)[:, at], [f"{p}'s {t}" for p, t in terms[:at]])
+    raise UnidentifiedError(
+        f"{sentence}leave {term} out of {name}, because {why}.", part=name, term=term, why=why
+    )
 
 
 def _check_residual(parts: Mapping[str, BoundPart], answers: int) -> None:
@@ -489,10 +527,14 @@ def _check_residual(parts: Mapping[str, BoundPart], answers: int) -> None:
             continue
         for group in part.groups:
             if len(group.levels) == answers:
+                leave = "leave it out (the scale sigma, which may differ by model, measures the"
+                leave += " same)"
+                if part.name == "quirk" and "decisiveness" in parts:
+                    leave = "ask with several wordings or prefixes, or leave out the unit as well, "
+                    leave += "with analysis.parts.quirk=null analysis.parts.decisiveness=null"
                 raise UnidentifiedError(
                     f"analysis.parts.{part.name}: {group.term} has one level for every answer, so "
-                    "it cannot be told from the residual; leave it out (the scale sigma, which may "
-                    "differ by model, measures the same).",
+                    f"it cannot be told from the residual; {leave}.",
                     part=part.name,
                     term=group.term,
                     why="it has one level for every answer, and cannot be told from the residual",

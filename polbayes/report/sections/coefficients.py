@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from polbayes.fit.mixed.spec import PART
 from polbayes.report import show
 from polbayes.report.blocks import Block, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.forests import plot_coefficients
@@ -10,6 +11,7 @@ from polbayes.report.results import COLUMNS, Results
 from polbayes.report.section import SectionMaker
 
 _DIGITS = 3
+_LEFT_OUT = f"analysis.parts.{PART} is without "
 _NUMBERS = {"sd", "p_positive", "coverage", "level", "verdict"}
 
 
@@ -34,7 +36,7 @@ def coefficients(results: Results) -> Section | None:
     if table is not None:
         blocks += _coefficients(table, results)
     classical = results.table("classical")
-    if classical is not None and table is not None:
+    if classical is not None and table is not None and classical["tests"].any():
         blocks.append(_beside(classical, table, results))
     if scales is not None:
         blocks.append(_scales(scales, results))
@@ -76,6 +78,9 @@ def _coefficients(table: pd.DataFrame, results: Results) -> list[Block]:
                 figure=plot_coefficients(drawn, by=_by(table, "coefficients")),
             )
         )
+    else:
+        left_out = [note for note in results.exclusions if note.startswith(_LEFT_OUT)]
+        blocks.append(Paragraph(" ".join(["The model has no predictor.", *left_out])))
     columns = [
         *_first(table, "coefficients"),
         show.text("term"),

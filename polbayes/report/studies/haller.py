@@ -188,7 +188,8 @@ def _figure_3(results: Results) -> Part:
 def _table_3(results: Results) -> list[Part]:
     theirs = _published(results, "table_3").rename(columns={"measure": "term"})
     own = results.table("classical")
-    if own is None or "model" not in own:
+    own = None if own is None else own[own["term"] != "Intercept"]
+    if own is None or own.empty or "model" not in own:
         columns = [
             _MODEL,
             _FEATURE,
@@ -200,7 +201,6 @@ def _table_3(results: Results) -> list[Part]:
         caption += "analysis=text_features sampler=exact."
         return [table_part("haller_table_3", caption, theirs, columns, fold=True)]
     numbers = ["estimate", "lower", "upper", "se"]
-    own = own[own["term"] != "Intercept"]
     own = own.assign(**{n: own[n] * _POINTS for n in numbers if n in own})
     table = beside(own, theirs, ["model", "term"])
     posterior = results.table("coefficients")

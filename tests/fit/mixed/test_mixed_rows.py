@@ -6,7 +6,7 @@ import pytest
 from polbayes.data.dataset import MISSING, STANCE, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
-from polbayes.fit.mixed.fit import checked_strata
+from polbayes.fit.mixed.fit import checked_strata, reduced
 from polbayes.fit.mixed.rows import TRIALS, gather_rows, strata
 
 # The builder's four items have two wordings each, two models answer under two prefixes: 32 cells.
@@ -197,6 +197,61 @@ def test_every_stratum_is_checked_and_named(coded, mixed):
     assert [name for name, _ in strata(gather_rows(data, spec), spec)] == ["m1", "m2"]
     with pytest.raises(UserError, match=r"\(model = m2\): 'kind' has only the level 'original'"):
         checked_strata(data, spec)
+
+
+LENIENT = {"unidentified": "leave_out"}
+
+
+@pytest.mark.parametrize(
+    ("formula", "left", "why"),
+    [
+        ("~ keying + instrument", "~ 1 + keying", "instrument: there is only one instrument, tiny"),
+        ("~ keying + (1 | instrument)", "~ keying", "(1 | instrument): there is only one instr"),
+        ("~ keying + run", "~ 1 + keying", "run: the coefficient of run cannot be told from those"),
+        ("~ keying + instruct", "~ 1 + keying", "instruct: instruct is 0 in every row"),
+        (
+            "~ keying + (1 | model:item:variant:prefix)",
+            "~ keying",
+            "(1 | model:item:variant:prefix): every answer has its own",
+        ),
+    ],
+)
+def test_what_the_data_cannot_identify_is_left_out(coded, mixed, formula, left, why):
+    data = coded(r_plus=0.25)
+    less, split, (note,) = reduced(data, mixed(formula, **LENIENT))
+    assert less.formula.text == left
+    assert note.startswith(f"analysis.parts.mu is without {why}")
+    with pytest.raises(UserError):
+        reduced(data, mixed(formula))
+    assert len(split[0][1].frame) == CELLS
+
+
+def test_strata_keep_the_same_terms(coded, mixed):
+    data = coded(r_plus=0.25)
+    data["r_plus"][1, :, 1:] = np.nan  # m2 answered the originals only
+    less, split, (*_, note) = reduced(data, mixed("~ keying + kind", by="model", **LENIENT))
+    assert note == (
+        "analysis.parts.mu is without kind: there is only one kind, original (model = m2)."
+    )
+    assert less.formula.common == "1 + keying"
+    assert [name for name, _ in split] == ["m1", "m2"]
+
+
+def test_a_spec_without_any_term_left_is_refused(coded, mixed):
+    spec = mixed("~ 0 + (1 | instrument)", **LENIENT)
+    with pytest.raises(UserError, match="'instrument' has only one level"):
+        reduced(coded(r_plus=0.25), spec)
+
+
+def test_where_there_is_one_value_nothing_is_selected(coded, mixed):
+    data = coded(r_plus=0.25).sel(prefix=["please"])
+    _, split, (note,) = reduced(data, mixed("~ keying", select={"prefix": "baseline"}, **LENIENT))
+    assert note == "analysis.select is without prefix: there is only one prefix, please."
+    assert len(split[0][1].frame) == CELLS / 2
+    with pytest.raises(UserError, match=r"analysis\.select\.prefix: unknown value 'baseline'"):
+        reduced(data, mixed("~ keying", select={"prefix": "baseline"}))
+    with pytest.raises(UserError, match=r"analysis\.select\.model: unknown value 'm3'"):
+        reduced(data, mixed("~ keying", select={"model": "m3"}, **LENIENT))
 
 
 def test_a_design_is_checked_before_anything_is_asked(coded, mixed):
