@@ -1,13 +1,15 @@
-"""Which of a few answers the rules can read, before all answers are there."""
+"""Which of a few answers coders can read, before all answers are there."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from polbayes.coding.levels import RULES
+from polbayes.coding.registry import judges
 from polbayes.coding.responses import ONLY_FOR, code_responses
-from polbayes.config.schema import CodingConfig
+from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STANCE, STATUS
 from polbayes.respondents.base import Question
 
@@ -19,8 +21,26 @@ def by_rules_alone(coding: CodingConfig) -> bool:
     return set(coding.coders) <= set(RULES) - set(coding.models)
 
 
-def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> list[bool]:
-    """Return which answers coders read as a stance or a refusal, or leave to others."""
+def beside_asking(coding: CodingConfig) -> bool:
+    """Return whether a run's coders can read while a respondent is open.
+
+    A language model on this machine that judges is as large as the respondent.
+    """
+    asked = judges(coding.coders, coding.models).values()
+    return all(one.judge is not None and one.judge.backend == "chat_api" for one in asked)
+
+
+def readable(
+    answers: Sequence[tuple[Question, str]],
+    coders: Sequence[str],
+    *,
+    models: Mapping[str, CoderConfig] | None = None,
+    journal_dir: Path | None = None,
+) -> list[bool]:
+    """Return which answers coders read as a stance or a refusal, or leave to others.
+
+    With `journal_dir`, the readings are kept where coding finds them.
+    """
     import xarray as xr
 
     texts = {
@@ -31,6 +51,7 @@ def readable(answers: Sequence[tuple[Question, str]], coders: Sequence[str]) -> 
     }
     data = xr.Dataset({name: ("cell", np.array(x, dtype=object)) for name, x in texts.items()})
     data["status"] = ("cell", np.full(len(answers), STATUS["ok"], dtype=np.int8))
-    coded = code_responses(data.set_coords(["prefix_answer", "prefix_options"]), coders)
+    data = data.set_coords(["prefix_answer", "prefix_options"])
+    coded = code_responses(data, coders, models=models, journal_dir=journal_dir)
     left = [not any(ONLY_FOR.get(c, q.answer) == q.answer for c in coders) for q, _ in answers]
     return (np.isin(coded["stance"].values, _USABLE) | left).tolist()

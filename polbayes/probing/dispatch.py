@@ -65,7 +65,7 @@ class Asking:
     def first_answers(self, questions: PendingQuestions) -> FirstAnswers:
         """Return the screening of the first answers to questions."""
         options = self.lexicon.options if self.lexicon else ()
-        return FirstAnswers(self.screening, questions, options)
+        return FirstAnswers(self.screening, questions.model, questions.of, options)
 
     def open_journal(self, path: Path, settings: Mapping[str, Any]) -> Journal:
         """Open a journal for writing; see `Journal` for errors."""

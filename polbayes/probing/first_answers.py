@@ -1,13 +1,15 @@
 """The first answers of a respondent: asking stops if none of them is usable."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from polbayes.errors import UserError
-from polbayes.probing.journal import Record, cell_of
+from polbayes.errors import UserError, reason
+from polbayes.probing.journal import Cell, Record, cell_of
 from polbayes.respondents.base import Question
-from polbayes.respondents.questions import PendingQuestions
+
+_log = logging.getLogger("polbayes")
 
 # With fewer prompts, unusable answers say more about the prompts than the respondent.
 _PROMPTS = 10
@@ -19,27 +21,49 @@ _LONGEST = 200
 _CUT_OFF = "an answer that was cut off before its first word"
 
 
+Read = Callable[[Sequence[tuple[Question, str]]], Sequence[bool]]
+
+
 @dataclass(frozen=True)
 class Screening:
     """When to stop asking a respondent."""
 
     most: int  # after so many answers of which none can be used
-    # Tells which answers the run's coders can read; None if only coding would tell.
-    readable: Callable[[Sequence[tuple[Question, str]]], Sequence[bool]] | None = None
+    # Tells which answers can be read, as they arrive; None if only coding would tell.
+    readable: Read | None = None
+    # Where that only tells some: reads the first `most` texts once, before asking stops. A coder
+    # that finds a stance in any text, such as inference between agreeing and disagreeing alone,
+    # finds one in babble; no other sign of babble is safe in every language, so that goes on.
+    coded: Read | None = None
+
+
+def _in_questionnaire(cell: Cell) -> str:
+    return f"item '{cell[0]}', wording '{cell[1]}', prefix '{cell[2]}'"
 
 
 class FirstAnswers:
-    """The answers of a respondent until one is usable."""
+    """The answers of a respondent until one is usable.
+
+    `question` returns the question of a cell, to read the answer; `where` names a cell in errors.
+    """
 
     def __init__(
-        self, screening: Screening | None, questions: PendingQuestions, options: Sequence[str]
+        self,
+        screening: Screening | None,
+        model: str,
+        question: Callable[[Cell], Question | None] = lambda cell: None,
+        options: Sequence[str] = (),
+        where: Callable[[Cell], str] = _in_questionnaire,
     ) -> None:
         self._screening = screening
-        self._questions = questions
+        self._model = model
+        self._question = question
         self._options = options
+        self._where = where
         self._prompts: set[str] = set()
         self._count = 0
         self._example: Record | None = None
+        self._unread: list[tuple[Question, str]] = []
         self.settled = screening is None
 
     def add(self, records: Iterable[Record]) -> None:
@@ -55,7 +79,9 @@ class FirstAnswers:
             self._example = self._example or next(with_text, some[0])
         many = self._count >= self._screening.most and len(self._prompts) >= _PROMPTS
         if many and not self.settled and self._example is not None:
-            raise self._useless(self._example)
+            self.settled = self._coded_as_usable(self._screening)
+            if not self.settled:
+                raise self._useless(self._example)
 
     def _any_usable(self, records: Sequence[Record], screening: Screening) -> bool:
         # A refusal is a result.
@@ -63,21 +89,42 @@ class FirstAnswers:
             return True
         if any(_mass(record) >= _LEAST_MASS for record in records if "mass" in record):
             return True
+        texts = [record for record in records if record.get("text", "").strip()]
+        if screening.readable is None:
+            return bool(texts)
         read = [
             (question, record["text"])
-            for record in records
-            if record.get("text", "").strip()
-            and (question := self._questions.of(cell_of(record))) is not None
+            for record in texts
+            if (question := self._question(cell_of(record))) is not None
         ]
-        return bool(read) and (screening.readable is None or any(screening.readable(read)))
+        self._unread += read[: max(0, screening.most - len(self._unread))]
+        return bool(read) and any(screening.readable(read))
+
+    def _coded_as_usable(self, screening: Screening) -> bool:
+        """Tell whether the run's coders find anything in the first texts."""
+        if screening.coded is None or not self._unread:
+            return False
+        _log.info(
+            "%s: the coders read the first %d answers, because rules read none of them.",
+            *(self._model, len(self._unread)),
+        )
+        try:
+            return any(screening.coded(self._unread))
+        except Exception as error:
+            # Whatever keeps them from reading now, such as memory that the respondent needs.
+            _log.warning(
+                "%s: the coders could not read its first answers (%s); asking goes on.",
+                *(self._model, reason(error)),
+            )
+            return True
 
     def _useless(self, example: Record) -> UserError:
-        model, cell = self._questions.model, cell_of(example)
-        where = f"item '{cell[0]}', wording '{cell[1]}', prefix '{cell[2]}'"
+        coded = self._screening is not None and self._screening.readable is not None
         return UserError(
-            f"respondents.{model}: none of the first {self._count} answers can be used, such as "
-            f"{self._shown(example)} to {where}; {_advice(model, example)}, or go on with "
-            "give_up_after=null; what was answered is kept."
+            f"respondents.{self._model}: none of the first {self._count} answers can be used, such "
+            f"as {self._shown(example)} to {self._where(cell_of(example))}; "
+            f"{_advice(self._model, example, coded=coded)}, or go on with give_up_after=null; what "
+            "was answered is kept."
         )
 
     def _shown(self, record: Record) -> str:
@@ -106,17 +153,16 @@ def _thought(record: Record) -> bool:
     return cut_off or "reasoning" in record or bool(record.get("reasoning_tokens"))
 
 
-def _advice(model: str, example: Record) -> str:
+def _advice(model: str, example: Record, *, coded: bool) -> str:
     if _thought(example):
         return (
             f"allow more with respondents.{model}.thinking_tokens, or less thinking with "
             f"respondents.{model}.reasoning_effort"
         )
     if "mass" not in example:
-        return (
-            "choose another elicitation.template, more elicitation.max_new_tokens or other "
-            "coding.coders"
-        )
+        others = "more elicitation.max_new_tokens"
+        others = f", {others} or other coding.coders" if coded else f" or {others}"
+        return f"choose another elicitation.template{others}"
     served = f", a larger respondents.{model}.api.top_logprobs" if "unseen" in example else ""
     return (
         f"choose another elicitation.template or lexicon{served} or elicitation=open_ended (of a "

@@ -5,7 +5,7 @@ continues in the middle of its dialogues. The prompt of a turn follows from the 
 the earlier turns in the journal.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from polbayes.errors import UserError
 from polbayes.instrument.prompts import render
 from polbayes.instrument.scenarios import STAGES, UNITS
 from polbayes.probing.dispatch import TOO_LONG, Asking, ask_all, before, moves, note
+from polbayes.probing.first_answers import FirstAnswers, Screening
 from polbayes.probing.journal import Cell, Journal, Record, adopt, cell_of, journal_path, read
 from polbayes.probing.work import note_damage
 from polbayes.respondents import Question, Respondent, answer_settings, check_ready, open_respondent
@@ -64,6 +65,9 @@ def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str)
         return
     config = plan.config
     asking = Asking(config.elicitation, None, config.seed)
+    screening = Screening(config.give_up_after) if config.give_up_after else None
+    first = FirstAnswers(screening, name, where=_in_dialogue)
+    first.add(journal.read())
     total = len(plan.dialogues) * len(UNITS)
     with ExitStack() as stack:
         respondent: Respondent = open_respondent(
@@ -74,10 +78,20 @@ def _play(plan: RoleplayPlan, name: str, journal: Journal, progress: bool | str)
             note(journal, text)
         bar = progress_bar(name, total=total, done=len(said), progress=progress, unit="turn")
         stack.enter_context(bar)
+        move = moves(bar)
+
+        def look(records: Sequence[Record]) -> None:
+            move(records)
+            first.add(records)
+
         for unit in UNITS:
             left = _left(plan, name, unit, turns_of(journal.path))
             if left:
-                ask_all(respondent, left, asking, journal, shown=moves(bar))
+                ask_all(respondent, left, asking, journal, shown=look)
+
+
+def _in_dialogue(cell: Cell) -> str:
+    return f"scenario '{cell[0]}', {cell[1]}, {cell[2]}"
 
 
 def _left(plan: RoleplayPlan, name: str, unit: str, said: Mapping[Cell, Record]) -> list[Question]:

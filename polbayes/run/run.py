@@ -314,7 +314,7 @@ def _put(
         answers_from=_taken_over(config, job.folder),
         launcher=config.launcher,
         journal=config.journal,
-        screening=_screening(config),
+        screening=_screening(config, job.folder),
         begin=begin,
     )
 
@@ -342,15 +342,26 @@ def _chosen(job: Job[Plan]) -> xr.Dataset:
     return probe_adaptively(job.plan.design, policy, put, job.folder)
 
 
-def _screening(config: RunConfig) -> Screening | None:
+def _screening(config: RunConfig, folder: Path) -> Screening | None:
     """Return when asking stops because none of the first answers is usable."""
-    from polbayes.coding.readable import by_rules_alone, readable
+    from polbayes.coding.levels import RULES
+    from polbayes.coding.readable import beside_asking, by_rules_alone, readable
 
-    if not config.give_up_after:
+    coding, most = config.coding, config.give_up_after
+    if not most:
         return None
-    rules = "code" in config.stages and by_rules_alone(config.coding)
-    reads = partial(readable, coders=tuple(config.coding.coders)) if rules else None
-    return Screening(config.give_up_after, reads)
+    if "code" in config.stages and by_rules_alone(coding):
+        return Screening(most, partial(readable, coders=tuple(coding.coders)))
+    # Workers would write to the journals of the coders at the same time.
+    if "code" not in config.stages or config.launcher.kind != "local" or not beside_asking(coding):
+        return Screening(most)
+    coded = partial(
+        readable,
+        coders=tuple(coding.coders),
+        models=coding.models,
+        journal_dir=folder / CODING,
+    )
+    return Screening(most, partial(readable, coders=RULES), coded)
 
 
 def _write_design(job: Job) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from polbayes.coding.readable import by_rules_alone, readable
-from polbayes.config.schema import CoderConfig, CodingConfig
+from polbayes.coding.readable import beside_asking, by_rules_alone, readable
+from polbayes.config.schema import CoderConfig, CodingConfig, JudgeConfig
 from polbayes.respondents.base import Question
 
 
@@ -49,3 +49,24 @@ def test_what_no_coder_is_for_is_left_to_others():
 )
 def test_runs_that_rules_alone_read(coders, models, alone):
     assert by_rules_alone(CodingConfig(coders=coders, models=models)) is alone
+
+
+LOCAL, SERVED = (
+    CoderConfig(kind="judge", judge=JudgeConfig(backend=backend), checkpoint="m")
+    for backend in ("causal", "chat_api")
+)
+BOTH = CoderConfig(kind="ensemble", weights={"mine": 1.0, "nli": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("coders", "models", "reads"),
+    [
+        (["likert", "nli"], {}, True),
+        (["mine"], {"mine": SERVED}, True),
+        (["lexical", "mine"], {"mine": LOCAL}, False),
+        (["both"], {"mine": LOCAL, "both": BOTH}, False),
+        (["both"], {"mine": SERVED, "both": BOTH}, True),
+    ],
+)
+def test_a_judge_on_this_machine_does_not_read_beside_the_respondent(coders, models, reads):
+    assert beside_asking(CodingConfig(coders=coders, models=models)) == reads

@@ -142,6 +142,67 @@ def test_what_only_other_coders_read_is_left_to_them_unless_it_is_empty(loopback
         asked(tmp_path / "two", world, Screening(20))
 
 
+class Coders:
+    """Coders that say which answers they can read, and remember what they were given."""
+
+    def __init__(self, usable):
+        self.usable = usable
+        self.read = []
+
+    def __call__(self, answers):
+        self.read.append([text for _, text in answers])
+        if isinstance(self.usable, Exception):
+            raise self.usable
+        return [self.usable in text for _, text in answers]
+
+
+def test_the_coders_read_once_before_asking_stops(loopback, tmp_path):
+    """Where rules read nothing, and one answer of many is what only they can read."""
+
+    def answer(prompt, body):
+        return Said("Ich stimme zu." if "Say 10." in prompt else "Lorem ipsum.")
+
+    coders = Coders("stimme")
+    data = asked(tmp_path, loopback(answer=answer), Screening(20, RULES, coders))
+    assert ok(data) == 40
+    (read,) = coders.read
+    assert len(read) == 20
+    assert read.count("Ich stimme zu.") == 1
+
+
+def test_what_the_coders_cannot_read_either_stops(loopback, tmp_path):
+    coders = Coders("stimme")
+    world = loopback(answer=lambda prompt, body: Said("Lorem ipsum."))
+    with pytest.raises(
+        UserError, match=r"such as 'Lorem ipsum\.' to item .* or other coding\.coders"
+    ):
+        asked(tmp_path, world, Screening(20, RULES, coders))
+    assert [len(read) for read in coders.read] == [20]
+
+
+def test_coders_are_not_needed_where_rules_read_an_answer(loopback, tmp_path):
+    coders = Coders("stimme")
+    world = loopback(answer=lambda prompt, body: Said("I agree."))
+    assert ok(asked(tmp_path, world, Screening(20, RULES, coders))) == 40
+    assert not coders.read
+
+
+def test_coders_that_fail_stop_nothing(loopback, tmp_path, caplog):
+    coders = Coders(RuntimeError("out of memory\nat 0x1"))
+    world = loopback(answer=lambda prompt, body: Said("Lorem ipsum."))
+    assert ok(asked(tmp_path, world, Screening(20, RULES, coders))) == 40
+    assert "m: the coders could not read its first answers (out of memory" in caplog.text
+    assert len(coders.read) == 1
+
+
+def test_only_empty_answers_stop_where_nothing_can_be_read_early(loopback, tmp_path):
+    world = loopback(answer=lambda prompt, body: Said(""))
+    with pytest.raises(UserError) as stopped:
+        asked(tmp_path, world, Screening(20))
+    assert "coding.coders" not in str(stopped.value)
+    assert "elicitation.template or more elicitation.max_new_tokens" in str(stopped.value)
+
+
 def test_a_server_that_lists_no_option_is_stopped(loopback, tmp_path):
     top = (("Okay", 0.9), ("Hm", 0.05), ("So", 0.04))
     world = loopback(answer=lambda prompt, body: Said("Okay", (("Okay", top),)))
@@ -203,11 +264,11 @@ def test_a_usable_answer_of_before_settles_it():
         }
 
     useless = [record(question, "Lorem ipsum.") for question in questions]
-    first = FirstAnswers(Screening(20, RULES), questions, ())
+    first = FirstAnswers(Screening(20, RULES), "m", questions.of)
     first.add([*useless[:29], {"note": "so"}, record(questions[29], "I agree.")])
     assert first.settled
     first.add(useless)
-    again = FirstAnswers(Screening(20, RULES), questions, ())
+    again = FirstAnswers(Screening(20, RULES), "m", questions.of)
     again.add(useless[:19])
     assert not again.settled
     with pytest.raises(UserError, match="none of the first 20 answers"):

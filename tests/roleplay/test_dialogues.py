@@ -86,6 +86,31 @@ def test_an_interrupted_run_goes_on_in_the_middle_and_ends_the_same(world, tmp_p
     assert len(world.opened) == opened
 
 
+def test_an_actor_that_says_nothing_is_asked_no_further(world, tmp_path):
+    world.says = ""
+    plan = planned(*STUBS, "give_up_after=10")
+    with pytest.raises(UserError) as stopped:
+        played(plan, tmp_path)
+    said = str(stopped.value)
+    assert "respondents.a: none of the first 11 answers can be used, such as ''" in said
+    assert "to scenario 'union', original/original, baseline; choose another" in said
+    # Nor again by the same command, which asks nothing; one that says so goes on.
+    asked = len(world.asked)
+    # Ten different prompts.
+    assert asked == 11
+    with pytest.raises(UserError, match="none of the first 11"):
+        played(plan, tmp_path)
+    assert len(world.asked) == asked
+    whole = played(planned(*STUBS, "give_up_after=null"), tmp_path)
+    assert len(world.asked) == whole["status"].size
+
+
+def test_one_turn_with_a_text_is_enough(world, tmp_path):
+    world.says = lambda question: "Yes." if question.prefix == "baseline" else ""
+    plan = planned(*STUBS, "give_up_after=10")
+    assert played(plan, tmp_path)["status"].size == len(world.asked)
+
+
 def test_a_half_written_line_is_asked_again(world, tmp_path):
     world.says = numbered
     plan = planned(*STUBS, *ONE)
