@@ -121,7 +121,8 @@ class RespondentConfig:
     # model; for ``simulated`` and the planted backends ``planted:NAME``.
     checkpoint: str = ""
     revision: str | None = None
-    # What prompts with ``{model_name}`` call it; None: its name in this config.
+    # What prompts with ``{model_name}`` call it; None: the name of a causal or masked checkpoint,
+    # and of others that in this config.
     called: str | None = None
     family: str = ""  # a group-level predictor
     instruct: bool | None = None  # None: as the chat template says

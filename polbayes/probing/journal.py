@@ -45,6 +45,7 @@ __all__ = [
     "journal_path",
     "read",
     "remove",
+    "settings_of",
     "tail",
 ]
 
@@ -230,6 +231,19 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def settings_of(path: Path) -> Mapping[str, Any]:
+    """Return the settings that a journal was begun with, as far as its first line can be read."""
+    for file in (path, _settings_path(path)):
+        try:
+            with file.open("rb") as lines:
+                header = record_of(lines.readline())
+        except OSError:
+            continue
+        if header is not None and isinstance(header.get("settings"), dict):
+            return dict(header["settings"])
+    return {}
 
 
 def check_settings(

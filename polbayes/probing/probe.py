@@ -25,7 +25,7 @@ from polbayes.probing.first_answers import Screening
 from polbayes.probing.journal import adopt, check_settings, journal_path, read
 from polbayes.probing.progress import Meter
 from polbayes.probing.work import Put, Work, ask_left, from_cache, note_damage
-from polbayes.respondents import answer_settings, check, check_ready, setting_defaults
+from polbayes.respondents import CALLED, answer_settings, check, check_ready, setting_defaults
 from polbayes.respondents.questions import PendingQuestions
 
 
@@ -159,6 +159,7 @@ def _settings(
     design: xr.Dataset, model: str, config: RespondentConfig, asking: Asking
 ) -> dict[str, Any]:
     one, lexicon = design.sel(model=model), asking.lexicon
+    called = str(one["called"].item()) if "called" in one.coords else ""
     return {
         "model": model,
         "seed": asking.seed,
@@ -166,6 +167,8 @@ def _settings(
         "chat template used": bool(one["chat"].item()),
         "options": list(lexicon.options) if lexicon else None,
         **answer_settings(config, asking.elicitation),
+        # Older journals lack it where the model is called by its key.
+        **({CALLED: called} if called else {}),
     }
 
 

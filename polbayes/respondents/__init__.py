@@ -161,6 +161,8 @@ def check_ready(name: str, config: RespondentConfig) -> None:
 
 
 _FILES = "respondent.files"
+# What prompts call it, in the settings of journals.
+CALLED = "respondent.called"
 
 
 def setting_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The plan of a run: a config checked and described before anything is asked."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from polbayes.instrument.prompts import (
 )
 from polbayes.instrument.questionnaires import Instrument
 from polbayes.instrument.wordings import with_wordings
-from polbayes.probing.journal import CODING
+from polbayes.probing.journal import CODING, journal_path, settings_of
 
 if TYPE_CHECKING:
     from polbayes.fit.mixed.spec import MixedSpec
@@ -169,7 +170,7 @@ def design_of(
         prefixes,
         [
             _with_decoding(
-                describe(name, config.respondents[name], template),
+                _with_name(describe(name, config.respondents[name], template), config),
                 config.respondents[name],
                 config.elicitation,
             )
@@ -181,6 +182,28 @@ def design_of(
         seed=config.seed,
         lexicon=lexicon,
     )
+
+
+def _with_name(info: ModelInfo, config: RunConfig) -> ModelInfo:
+    """Let prompts call a checkpoint by its own name: without its owner, or that of its folder.
+
+    Embedded models keep their key in the config, and so does whoever was called by it when its
+    journal was begun, as before checkpoints were called by their own names.
+    """
+    from polbayes.respondents import CALLED
+
+    one = config.respondents[info.model]
+    if one.called is not None or one.backend not in ("causal", "masked"):
+        return info
+    if not one.checkpoint or one.checkpoint.startswith("embedded:"):
+        return info
+    folders = [folder for folder in (config.run_dir, config.answers_from) if folder]
+    paths = [journal_path(Path(at).expanduser() / "journal", info.model) for at in folders]
+    begun = next((path for path in paths if path.is_file()), None)
+    if begun is not None and CALLED not in settings_of(begun):
+        return info
+    whole = os.path.abspath(Path(one.checkpoint).expanduser())
+    return replace(info, called=Path(whole).name.removesuffix(".gguf"))
 
 
 def _with_decoding(

@@ -2,19 +2,21 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from loopback import Said
 
 from polbayes.cli import _main
 from polbayes.config.compose import compose
-from polbayes.config.schema import ElicitationConfig, RespondentConfig
+from polbayes.config.schema import ElicitationConfig, RespondentConfig, RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.errors import UserError
-from polbayes.instrument.design import called_in_prompts
+from polbayes.instrument.design import ModelInfo, called_in_prompts
 from polbayes.probing.probe import rendered_prompt
 from polbayes.report.asked import prompts
 from polbayes.respondents import answer_settings, check
+from polbayes.run.plan import _with_name
 
 CHOICE = ElicitationConfig(kind="forced_choice", template="haller", lexicon="haller_generative")
 PLANTED = RespondentConfig(backend="simulated", checkpoint="planted:left")
@@ -84,6 +86,96 @@ def test_inspection_shows_it(asked, capsys):
 def test_an_address_is_text(name):
     with pytest.raises(UserError, match=r"respondents\.m\.called: the text is empty"):
         check("m", RespondentConfig(backend="simulated", called=name), CHOICE)
+
+
+CHECKPOINT = ("instruments=[wvs]", "items=[wvs-01]", "variants=[original]", "name=checkpoints")
+
+
+def asked_of(folder, checkpoint, *more, prefixes="name"):
+    """Ask a checkpoint that is declared under a telling key; return exit code and prompts."""
+    arguments = [
+        *(*CHECKPOINT, "elicitation=forced_choice", "elicitation.template=haller"),
+        *("elicitation.lexicon=haller_generative", "analysis=ideology_probabilities_one_model"),
+        *("respondents=none", f"+respondents.treated.checkpoint={checkpoint}", "stages=[probe]"),
+        *("+respondents.treated.device=cpu", f"prefixes.only=[{prefixes}]", f"run_dir={folder}"),
+    ]
+    code = _main([*arguments, *more])
+    data = open_responses(folder) if code == 0 else None
+    names = prefixes.split(",")
+    cells = [("treated", "wvs-01", "original", prefix) for prefix in names]
+    return code, [rendered_prompt(data, *cell) for cell in cells] if code == 0 else []
+
+
+@pytest.fixture
+def checkpoint(causal_checkpoint, tmp_path):
+    """Return a checkpoint in a folder with a name."""
+    return shutil.copytree(
+        causal_checkpoint("llama-bytes-bos-right").path, tmp_path / "models" / "Tiny-1B"
+    )
+
+
+def without_names(monkeypatch):
+    """Call checkpoints by their keys, as before."""
+    monkeypatch.setattr("polbayes.run.plan._with_name", lambda info, config: info)
+
+
+def test_a_checkpoint_is_called_by_its_own_name(checkpoint, tmp_path, capsys):
+    code, (prompt,) = asked_of(tmp_path / "run", f"{checkpoint}/")
+    assert code == 0, capsys.readouterr().err
+    assert "Hey Tiny-1B, please" in prompt
+    assert "treated" not in prompt
+    assert settings_of(tmp_path / "run", "treated")["respondent.called"] == "Tiny-1B"
+    given = asked_of(tmp_path / "given", checkpoint, "+respondents.treated.called=Model A")
+    assert "Hey Model A, please" in given[1][0]
+
+
+@pytest.mark.parametrize(
+    ("config", "called"),
+    [
+        ({"checkpoint": "Qwen/Qwen2.5-7B"}, "Qwen2.5-7B"),
+        ({"checkpoint": "Qwen/Qwen2.5-7B", "backend": "masked"}, "Qwen2.5-7B"),
+        ({"checkpoint": "some/folder/m.gguf"}, "m"),
+        ({"checkpoint": "."}, Path.cwd().name),
+        ({"checkpoint": "Qwen/Qwen2.5-7B", "called": "Model A"}, ""),
+        # Answers of embedded and planted models are published.
+        ({"checkpoint": "embedded:left"}, ""),
+        ({"checkpoint": "embedded:masked_left", "backend": "masked"}, ""),
+        ({"checkpoint": "planted:left", "backend": "simulated"}, ""),
+        ({"checkpoint": "gpt-4o", "backend": "chat_api"}, ""),
+    ],
+)
+def test_what_prompts_call_it_by_default(config, called, tmp_path):
+    declared = RunConfig(run_dir=str(tmp_path), respondents={"key": RespondentConfig(**config)})
+    assert _with_name(ModelInfo("key", "{statement}"), declared).called == called
+
+
+@pytest.mark.parametrize("given", [(), ("+respondents.treated.called=null",)])
+def test_a_run_that_called_it_by_its_key_goes_on(checkpoint, tmp_path, monkeypatch, capsys, given):
+    folder = tmp_path / "run"
+    with monkeypatch.context() as before:
+        without_names(before)
+        assert "Hey treated, please" in asked_of(folder, checkpoint)[1][0]
+    assert "respondent.called" not in settings_of(folder, "treated")
+    assert asked_of(folder, checkpoint, *given)[0] == 0
+    assert "nothing to do" in capsys.readouterr().err
+    # More is asked under the same name, also of its answers in another folder.
+    code, prompts_of = asked_of(folder, checkpoint, *given, prefixes="name,baseline")
+    assert code == 0, capsys.readouterr().err
+    assert "Hey treated, please" in prompts_of[0]
+    code, (prompt,) = asked_of(tmp_path / "other", checkpoint, *given, f"answers_from={folder}")
+    assert code == 0, capsys.readouterr().err
+    assert "Hey treated, please" in prompt
+
+
+def test_the_first_line_of_a_journal_may_be_damaged(checkpoint, tmp_path, monkeypatch):
+    """Its copy tells what the model was called."""
+    folder = tmp_path / "run"
+    asked_of(folder, checkpoint)
+    path = folder / "journal" / "treated.jsonl"
+    path.write_bytes(b"#" + path.read_bytes()[1:])
+    code, prompts_of = asked_of(folder, checkpoint, prefixes="name,baseline")
+    assert code == 0
+    assert "Hey Tiny-1B, please" in prompts_of[0]
 
 
 SERVED = ("+experiment=wvs_prefixes", "respondents=served")
