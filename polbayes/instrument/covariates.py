@@ -195,3 +195,10 @@ def model_attributes(data: xr.Dataset) -> tuple[str, ...]:
     """Return the names of the user's own attributes in a response dataset."""
     names = (str(n) for n, c in data.coords.items() if c.dims == ("model",))
     return tuple(name for name in names if name not in _TAKEN)
+
+
+def asking_attributes(data: xr.Dataset) -> tuple[str, ...]:
+    """Return the names of attributes of prefixes, wordings and administrations, and of orders."""
+    ways = {"variant", "prefix", "run"}
+    names = (str(n) for n, c in data.coords.items() if ways & {*c.dims} and "model" not in c.dims)
+    return tuple(name for name in names if name not in _TAKEN)

@@ -56,3 +56,25 @@ def test_without_such_terms_there_is_no_section(fitted, make_results):
     assert predictors(make_results()) is None
     plain = fitted.tables["coefficients"].iloc[[0, 3]]
     assert predictors(make_results(tables={**fitted.tables, "coefficients": plain})) is None
+
+
+@pytest.mark.parametrize("of_models", [True, False])
+def test_attributes_of_prefixes_and_orders_are_shown(fitted, make_results, of_models):
+    """What sycophancy and the order of options are asked for, with and without kinds of models."""
+    data = fitted.responses
+    first = np.zeros([data.sizes[d] for d in ("item", "variant", "prefix", "run")], dtype=np.int8)
+    data = data.assign_coords(
+        user_leaning=("prefix", np.arange(data.sizes["prefix"], dtype=float)),
+        agree_first=(("item", "variant", "prefix", "run"), first),
+    )
+    asked = [("steer", "user_leaning"), ("acquiescence", "I(agree_first - 0.5)")]
+    terms = [*(COMMON if of_models else COMMON[:1]), *asked]
+    table = numbers(pd.DataFrame(terms, columns=["part", "term"]))
+    section = predictors(
+        make_results(responses=data, tables={**fitted.tables, "coefficients": table})
+    )
+    grids = [block for block in section.blocks if isinstance(block, Grid)]
+    assert [tuple(row[:2]) for row in grids[-1].rows] == asked
+    assert len(grids) == 1 + of_models
+    assert ("way to ask" in section.title) != of_models
+    assert "order of its options" in " ".join(section.reading)

@@ -1,10 +1,10 @@
-"""Predictors of the leaning: coefficients of attributes, and effects of groups of models."""
+"""Predictors: coefficients of attributes of models and of prompts, and effects of groups."""
 
 import re
 
 import pandas as pd
 
-from polbayes.instrument.covariates import OWN_KEYS, model_attributes
+from polbayes.instrument.covariates import OWN_KEYS, asking_attributes, model_attributes
 from polbayes.report import show
 from polbayes.report.blocks import Block, Fold, Picture, Section, grid
 from polbayes.report.figures.forests import plot_coefficients
@@ -22,34 +22,59 @@ _READING = (
     "these alone. A difference between kinds of {who.many} is no proof that the kind is its "
     "cause.",
 )
+_TITLE = "What does the way to ask change?"
+_OF_ASKING = (
+    "A coefficient of steer or theta says how much further {high} (positive) or {low} (negative) "
+    "{who.many} answer, and one of acquiescence how much more they agree, where a question is "
+    "higher by 1 on an attribute of its prefix or wording, or of the order of its options, on the "
+    "scale of the latent leaning. It is an average over {who.many}. Where every statement is "
+    "asked in all of these ways, it is the effect of the way and of nothing else.",
+)
 
 
 def predictors(results: Results) -> Section | None:
-    """Show how kinds and groups of models differ, if the ideology model has such terms."""
+    """Show how kinds and groups of models differ, and ways to ask, if the spec has such terms."""
     table, groups = results.table("coefficients"), results.table("group_effects")
     if results.mixed or table is None:
         return None
-    shown = table[_of_models(table, results)]
-    if shown.empty and groups is None:
+    data = results.responses
+    shown = table[_with(table, {*model_attributes(data), *OWN_KEYS})]
+    asked = table[_with(table, {*asking_attributes(data)})].drop(shown.index, errors="ignore")
+    of_models = not shown.empty or groups is not None
+    if not of_models and asked.empty:
         return None
     blocks: list[Block] = []
     if not shown.empty:
         blocks += _kinds(shown, results)
     if groups is not None:
         blocks.append(_groups(groups, results))
-    if len(shown) < len(table):
+    if not asked.empty:
+        blocks += _ways(asked, results)
+    if len(shown) + len(asked) < len(table):
         rest = _numbers(table, results, "All coefficients of common terms.")
         blocks.append(Fold("All coefficients of common terms, as a table", (rest,)))
     low, high = results.poles.negative.towards, results.poles.positive.towards
-    reading = tuple(text.format(low=low, high=high, who=results.who) for text in _READING)
-    title = f"Do kinds of {results.who.many} lean differently?"
+    texts = (_READING if of_models else ()) + (() if asked.empty else _OF_ASKING)
+    reading = tuple(text.format(low=low, high=high, who=results.who) for text in texts)
+    title = f"Do kinds of {results.who.many} lean differently?" if of_models else _TITLE
     return Section("predictors", title, reading, tuple(blocks))
 
 
-def _of_models(table: pd.DataFrame, results: Results) -> pd.Series:
-    """Return which terms contain an attribute of the models."""
-    names = {*model_attributes(results.responses), *OWN_KEYS}
+def _with(table: pd.DataFrame, names: set[str]) -> pd.Series:
+    """Return which terms contain one of some variables."""
     return table["term"].map(lambda term: bool(names & set(re.findall(r"[A-Za-z_]\w*", term))))
+
+
+def _ways(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
+    picture = Picture(
+        name="asking",
+        caption="How ways to ask differ: coefficients with intervals.",
+        alt="Forest plot of the coefficients; the numbers are in the table below.",
+        figure=plot_coefficients(table.assign(term=table["part"] + ": " + table["term"]), by=None),
+        csv=("coefficients",),
+    )
+    caption = "Coefficients of attributes of prefixes, wordings and orders of options."
+    return (picture, _numbers(table, results, caption))
 
 
 def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
