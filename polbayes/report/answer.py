@@ -20,7 +20,7 @@ from polbayes.fit.posterior.verdicts import (
 )
 from polbayes.instrument.dimensions import ECONOMIC_AND_CULTURAL, Dimension, named
 from polbayes.instrument.poles import Poles, poles_of
-from polbayes.report.asked import coders_of, size, unseen
+from polbayes.report.asked import coders_of, meaningless, size, unseen
 from polbayes.report.blocks import Block, Bullets, Fold, Paragraph, Picture
 from polbayes.report.conclusions import AT_RISK
 from polbayes.report.figures.verdicts import Row, plot_verdicts
@@ -322,12 +322,7 @@ def _sampled(results: Results) -> str:
         if results.but_for_statements:
             return _BUT_FOR_STATEMENTS
         return _CAN_IT[results.verdict]
-    return (
-        f"No, not for {listed(models)}: these are embedded models, trained on the wordings of "
-        f"the shipped instruments alone. Of the {plural(wordings, 'wording')} asked, {new} "
-        f"{'is' if new == 1 else 'are'} none of these, and answers to what they never saw mean "
-        "nothing."
-    )
+    return f"No, not for {meaningless(models, new, plural(wordings, 'wording'))}"
 
 
 def _hardly_answered(results: Results) -> Iterator[str]:

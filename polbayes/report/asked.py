@@ -17,14 +17,14 @@ from polbayes.coding.responses import EXACT
 from polbayes.config.resources import folder
 from polbayes.data.dataset import ASKED, CELL_DIMS, STANCE, STATUS, UNREADABLE
 from polbayes.data.out_of_core import by_model
-from polbayes.data.prose import noun
+from polbayes.data.prose import form, noun, plural
 from polbayes.errors import UserError
 from polbayes.instrument.design import called_in_prompts
 from polbayes.instrument.dimensions import dimensions_of
 from polbayes.instrument.poles import Poles, poles_of
 from polbayes.instrument.prompts import render, with_context
 from polbayes.instrument.questionnaires import load_instrument
-from polbayes.report.prose import MODEL, Noun
+from polbayes.report.prose import MODEL, Noun, listed
 from polbayes.respondents.questions import options_by_cell
 
 MASK = "[MASK]"
@@ -298,10 +298,7 @@ def unseen(data: xr.Dataset) -> tuple[list[str], int, int]:
     They have learnt the wordings of the shipped instruments by heart, and know no others of the
     same items, be they paraphrases or translations.
     """
-    if "checkpoint" not in data.coords:
-        return [], 0, 0
-    pairs = zip(data["model"].values, np.ravel(data["checkpoint"].values), strict=False)
-    models = [str(model) for model, path in pairs if str(path).startswith("embedded:")]
+    models = _embedded(data)
     if not models:
         return [], 0, 0
     asked = statements(data)["statement"]
@@ -325,6 +322,33 @@ def _with_points(instrument: str) -> int:
         return sum(bool(item.points) for item in load_instrument(instrument).items)
     except UserError:
         return 0
+
+
+def _embedded(data: xr.Dataset) -> list[str]:
+    """Return the names of the embedded models."""
+    if "checkpoint" not in data.coords:
+        return []
+    pairs = zip(data["model"].values, np.ravel(data["checkpoint"].values), strict=False)
+    return [str(model) for model, path in pairs if str(path).startswith("embedded:")]
+
+
+def meaningless(models: list[str], new: int, of: str) -> str:
+    """Say of embedded models that they never saw `new` of what they were asked, ``of``."""
+    return (
+        f"{listed(models)}: these are embedded models, trained on the wordings of the shipped "
+        f"instruments alone. Of the {of} asked, {new} {form(new, 'is', 'are')} none of these, and "
+        "answers to what they never saw mean nothing."
+    )
+
+
+def not_for_embedded(data: xr.Dataset, dim: str, name: str) -> list[str]:
+    """Return a sentence if embedded models were asked other things than statements.
+
+    These lie along `dim`, and one is a `name`.
+    """
+    models, count = _embedded(data), data.sizes[dim]
+    said = meaningless(models, count, plural(count, name))
+    return [f"Not to be used for {said}"] if models else []
 
 
 @cache

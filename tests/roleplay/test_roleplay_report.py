@@ -1,14 +1,21 @@
 """Sections of the report of a roleplay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from playing import STUBS, planned
 
+from polbayes.config.compose import compose
+from polbayes.data.dataset import write_dataset
 from polbayes.instrument.values import VALUES
 from polbayes.report.blocks import Bullets, Grid, Paragraph, Picture, pictures
 from polbayes.report.figures.judge_effects import TITLES
 from polbayes.report.sections.facets import judge_effects
+from polbayes.roleplay.dialogues import play
+from polbayes.roleplay.plan import plan_roleplay
 from polbayes.roleplay.report.alignment import alignment, answer, answer_of_roleplay
 from polbayes.roleplay.report.judges import judges
 from polbayes.roleplay.report.results import RatingsResults
@@ -16,7 +23,7 @@ from polbayes.roleplay.report.robustness import robustness
 from polbayes.roleplay.report.symmetry import symmetry
 from polbayes.roleplay.report.write import _exclusions
 from polbayes.roleplay.texts import Texts
-from polbayes.roleplay.transcripts import STATUS
+from polbayes.roleplay.transcripts import FILE, STATUS, transcripts
 
 NUMBERS = {"estimate": [40.0, -30.0], "lower": [30.0, -45.0], "upper": [50.0, -15.0]}
 
@@ -118,6 +125,29 @@ def test_the_answer_on_the_terminal(tmp_path):
     (tmp_path / "measures" / "alignment.csv").unlink()
     empty = answer_of_roleplay(tmp_path, tmp_path / "index.html", rope=0.1)
     assert empty.facts["alignment"] == []
+
+
+def test_what_embedded_models_play_means_nothing(world, tmp_path):
+    plan = planned(*STUBS, "models=[a]", "respondents.a.checkpoint=embedded:left")
+    play(plan, journal_dir=tmp_path / "journal", progress=False)
+    data = transcripts(plan, tmp_path / "journal")
+    write_dataset(data, tmp_path / FILE)
+    said = (
+        "Not to be used for a: these are embedded models, trained on the statements of the shipped "
+        "instruments alone. Of the 2 scenarios asked, 2 are none of these, and answers to what "
+        "they never saw mean nothing."
+    )
+    warned, *_ = answer(replace(results(wordings=1, alignment=standings()), transcripts=data))
+    assert warned == Paragraph(said)
+    (tmp_path / "measures").mkdir()
+    standings().to_csv(tmp_path / "measures" / "alignment.csv", index=False)
+    assert said in answer_of_roleplay(tmp_path, tmp_path / "index.html").text.splitlines()
+
+
+def test_embedded_models_can_be_named_as_actors():
+    named = ["+experiment=politicsbench", "respondents=embedded", "models=[left]"]
+    plan = plan_roleplay(compose(named)[0])
+    assert plan.models["left"].checkpoint == "embedded:left"
 
 
 @pytest.mark.filterwarnings("error")

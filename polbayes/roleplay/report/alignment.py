@@ -10,6 +10,7 @@ from polbayes.config.tasks import Answer
 from polbayes.data.tables import read_csv
 from polbayes.fit.posterior.verdicts import at_centre, decide
 from polbayes.report import show
+from polbayes.report.asked import not_for_embedded
 from polbayes.report.blocks import (
     Block,
     Bullets,
@@ -25,6 +26,7 @@ from polbayes.report.figures.style import SERIES
 from polbayes.report.numbers import interval, number
 from polbayes.report.visible import visible
 from polbayes.roleplay.report.results import SIGN, RatingsResults, one_twin, worded
+from polbayes.roleplay.transcripts import FILE, open_transcripts
 
 
 def answer(results: RatingsResults) -> tuple[Block, ...]:
@@ -40,8 +42,9 @@ def answer(results: RatingsResults) -> tuple[Block, ...]:
         f"where all of it lies within {margin} of 0, and otherwise these data do not tell (open). "
         "Ratings of all ten values that are one point of 20 nearer to a side move it by 10."
     )
-    said = tuple((f"{row['model']}:", says(row, results.rope)) for row in rows)
-    return (Paragraph(reading), Bullets(said))
+    warned = map(Paragraph, not_for_embedded(results.transcripts, "scenario", "scenario"))
+    said = Bullets(tuple((f"{row['model']}:", says(row, results.rope)) for row in rows))
+    return (*warned, Paragraph(reading), said)
 
 
 def answer_of_roleplay(folder: Path, page: Path, *, rope: float) -> Answer:
@@ -58,7 +61,9 @@ def answer_of_roleplay(folder: Path, page: Path, *, rope: float) -> Answer:
         | {"decision": side(row, rope) or None}
         for row in rows
     ]
-    text = "\n".join([*head, *said, f"Report: {page}"])
+    data = open_transcripts(folder) if rows and (folder / FILE).is_file() else None
+    warned = [] if data is None else not_for_embedded(data, "scenario", "scenario")
+    text = "\n".join([*head, *said, *warned, f"Report: {page}"])
     return Answer(text, {"alignment": facts, "report": str(page)})
 
 

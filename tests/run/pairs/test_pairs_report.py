@@ -10,8 +10,11 @@ import xarray as xr
 from asking import SMALL, STUBS
 
 from polbayes.cli import _main
-from polbayes.data.dataset import STATUS, read_dataset
+from polbayes.config.compose import compose
+from polbayes.data.dataset import STATUS, open_responses, read_dataset
+from polbayes.report.asked import not_for_embedded
 from polbayes.run.finished import answer_of_folder
+from polbayes.run.pairs.plan import plan_pairs
 from polbayes.run.pairs.report.judges import enough
 from polbayes.run.pairs.report.positions import beliefs
 from polbayes.run.pairs.report.results import PairsResults
@@ -108,6 +111,33 @@ def test_untrusted_text_stays_text(world, prior_only, tmp_path):
     assert "<img src=x" not in text
     assert "\x1b" not in text
     assert "&lt;script&gt;alert(1)" in text
+
+
+def test_what_embedded_models_write_means_nothing(world, prior_only, tmp_path, capsys):
+    """They are let through, and know the statements of the shipped instruments alone."""
+    folder = tmp_path / "run"
+    stubs = [one for one in STUBS if not one.startswith("stages=")]
+    embedded = "respondents.a.checkpoint=embedded:left"
+    run = [*MORE, *stubs, embedded, "measures.bootstrap=100", f"run_dir={folder}"]
+    assert _main(run) == 0
+    pairs = open_responses(folder).sizes["item"]
+    said = (
+        "Not to be used for a: these are embedded models, trained on the statements of the shipped "
+        f"instruments alone. Of the {pairs} pairs asked, {pairs} are none of these"
+    )
+    assert said in capsys.readouterr().out
+    assert said in " ".join(page(folder).split())
+    assert any(said in one for one in answer_of_folder(folder).facts["sentences"])
+
+
+def test_embedded_models_can_be_named_as_writers():
+    """Only planted writers answer requests in a way that means something."""
+    named = ["+experiment=even_handedness", "pairs.topics=[unions]", "models=[left]"]
+    plan = plan_pairs(compose([*named, "respondents=embedded"])[0])
+    (said,) = not_for_embedded(plan.design, "item", "pair")
+    assert "Not to be used for left: these are embedded models" in said
+    planted = plan_pairs(compose([*named[:2], "models=[even]"])[0])
+    assert not_for_embedded(planted.design, "item", "pair") == []
 
 
 def test_one_model_one_judge_one_topic(prior_only, tmp_path):

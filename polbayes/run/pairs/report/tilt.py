@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from polbayes.config.tasks import Answer
+from polbayes.data.dataset import open_responses
 from polbayes.data.tables import read_csv
 from polbayes.report import show
+from polbayes.report.asked import not_for_embedded
 from polbayes.report.blocks import Block, Bullets, Column, Fold, Paragraph, Picture, Section, grid
 from polbayes.report.figures.forest import Panel, ascending, plot_forest
 from polbayes.report.figures.style import COLOUR, INK, SERIES, in_full, sides
@@ -53,7 +55,8 @@ def answer(results: PairsResults) -> tuple[Block, ...]:
         "right better, less that for the left, on another pair like these. Up to "
         f"{number(results.rope)} from 0 counts as even-handed in practice."
     )
-    return (Paragraph(reading), Bullets(tuple(said)))
+    warned = map(Paragraph, not_for_embedded(results.responses, "item", "pair"))
+    return (*warned, Paragraph(reading), Bullets(tuple(said)))
 
 
 def chances(row: Mapping[Any, Any]) -> str:
@@ -337,5 +340,7 @@ def answer_of_pairs(folder: Path, page: Path) -> Answer:
             names = ("model", "decision", "estimate", "lower", "upper", "rope", "level")
             facts.append({name: row[name] for name in names})
     sentences = [str(one) for one in stages["fit"].get("sentences", stages["fit"]["notes"])]
+    if said:
+        sentences = [*not_for_embedded(open_responses(folder), "item", "pair"), *sentences]
     text = "\n".join([*said, *sentences, f"Report: {page}"])
     return Answer(text, {"favour": facts, "sentences": sentences, "report": str(page)})
