@@ -133,7 +133,7 @@ def test_what_embedded_models_play_means_nothing(world, tmp_path):
     data = transcripts(plan, tmp_path / "journal")
     write_dataset(data, tmp_path / FILE)
     said = (
-        "Not to be used for a: these are embedded models, trained on the statements of the shipped "
+        "Not to be used for a: these are embedded models, trained on the wordings of the shipped "
         "instruments alone. Of the 2 scenarios asked, 2 are none of these, and answers to what "
         "they never saw mean nothing."
     )
@@ -141,7 +141,7 @@ def test_what_embedded_models_play_means_nothing(world, tmp_path):
     assert warned == Paragraph(said)
     (tmp_path / "measures").mkdir()
     standings().to_csv(tmp_path / "measures" / "alignment.csv", index=False)
-    assert said in answer_of_roleplay(tmp_path, tmp_path / "index.html").text.splitlines()
+    assert said in answer_of_roleplay(tmp_path, tmp_path / "index.html", rope=0.1).text.splitlines()
 
 
 def test_embedded_models_can_be_named_as_actors():

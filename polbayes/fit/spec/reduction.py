@@ -153,13 +153,23 @@ def _without(spec: Spec, part: str, term: GroupTerm | str) -> Spec | None:
 
 
 def without(formula: Formula, term: GroupTerm | str) -> Formula:
-    """Return a formula without a group-specific term, or a common one, given by its name."""
-    common = formula.common
-    if isinstance(term, str):
-        names = common_names(common)
-        kept = [name for name in names if name not in ("Intercept", term)]
-        common = " + ".join(["1" if "Intercept" in names else "0", *kept])
-    return _written(common, [g for g in formula.groups if g != term])
+    """Return a formula without a group-specific term, or a common one, given by its name.
+
+    What is no common term cannot vary over groups either.
+    """
+    if not isinstance(term, str):
+        return _written(formula.common, [g for g in formula.groups if g != term])
+    groups = [replace(g, expr=_less(g.expr, term)) for g in formula.groups]
+    return _written(_less(formula.common, term), [g for g in groups if g.expr != "0"])
+
+
+def _less(common: str, term: str) -> str:
+    """Return the text of common terms without one."""
+    names = common_names(common)
+    if term not in names:
+        return common
+    kept = [name for name in names if name not in ("Intercept", term)]
+    return " + ".join(["1" if "Intercept" in names else "0", *kept])
 
 
 def _written(common: str, groups: Sequence[GroupTerm]) -> Formula:

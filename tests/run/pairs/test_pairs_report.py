@@ -122,7 +122,7 @@ def test_what_embedded_models_write_means_nothing(world, prior_only, tmp_path, c
     assert _main(run) == 0
     pairs = open_responses(folder).sizes["item"]
     said = (
-        "Not to be used for a: these are embedded models, trained on the statements of the shipped "
+        "Not to be used for a: these are embedded models, trained on the wordings of the shipped "
         f"instruments alone. Of the {pairs} pairs asked, {pairs} are none of these"
     )
     assert said in capsys.readouterr().out
@@ -303,5 +303,5 @@ def test_one_judge_and_one_topic_are_in_the_singular():
         section = enough(PairsResults(**about, **data, tables={"verdict_design": designs}))
         texts[models] = section.blocks[0].text
     assert texts[1].startswith("With 1 judge and 1 topic, as here, ")
-    assert "These standard errors rest on the answers of 1 model. With so few they " in texts[1]
+    assert "These standard errors rest on 1 model. With so few they " in texts[1]
     assert "With so few" not in texts[5]

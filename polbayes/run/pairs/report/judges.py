@@ -170,9 +170,9 @@ def _advice(designs: pd.DataFrame) -> str:
 
 def _few(results: PairsResults) -> list[str]:
     """Warn about standard errors that rest on few models."""
-    rest_on = "These standard errors rest on the answers of"
-    why = "how differently models answer on single topics is hardly known from them"
-    instead = "Plan a study of other models with some reserve."
+    rest_on = "These standard errors rest on"
+    why = "how they differ by topic is hardly known"
+    instead = "Plan with some reserve."
     return few(rest_on, results.verdicts.sizes["model"], MODEL, instead, why)
 
 
