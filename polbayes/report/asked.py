@@ -227,8 +227,8 @@ def _prompts(data: xr.Dataset) -> Callable[[tuple[int, ...]], str]:
         if not templates[model] or "prefix_text" not in data.coords:
             return examples[prefix]
         named = {"statement": str(wording[item, variant]), "model_name": models[model]}
-        listed = json.loads(str(options[cell[1:]]) or "{}")
-        text = render(templates[model], prefix=prefixes[prefix], mask=MASK, options=listed, **named)
+        own = json.loads(str(options[cell[1:]]) or "{}")
+        text = render(templates[model], prefix=prefixes[prefix], mask=MASK, options=own, **named)
         return with_context(text, contexts[prefix], **named)
 
     return prompt

@@ -204,8 +204,9 @@ class CausalRespondent:
     def _completion(self, new: list[int], opened: bool = False) -> Completion:
         ended = [n for n, token in enumerate(new) if token in self._ends]
         kept = new[: ended[0]] if ended else new
-        parted = self._parted(self._decoded(kept), opened)
-        answer = self._of_answer(kept, parted)
+        whole = self._decoded(kept)
+        parted = self._parted(whole, opened)
+        answer = self._of_answer(kept, parted, len(whole))
         # The answer does not get the tokens that the thinking left unused.
         said = answer[: self._elicitation.max_new_tokens]
         text = self._decoded(said, plain=True)
@@ -220,9 +221,11 @@ class CausalRespondent:
     def _parted(self, text: str, opened: bool) -> Parted:
         return part(text, opened=opened, own=self.info.thinking_marks)
 
-    def _of_answer(self, ids: list[int], parted: Parted) -> list[int]:
-        """Return the tokens that spell the answer, without those that spell some thinking, too."""
-        length = len(self._decoded(ids))
+    def _of_answer(self, ids: list[int], parted: Parted, length: int) -> list[int]:
+        """Return the tokens that spell the answer, without those that spell some thinking, too.
+
+        `length` is that of the text that all of them spell.
+        """
 
         def spelt(n: int) -> int:
             return len(self._decoded(ids[:n]))

@@ -13,8 +13,8 @@ from polbayes.coding.logs.reader import (
     as_table,
     by_stance,
     files_of,
-    is_taken,
     options_of,
+    taken_by,
 )
 from polbayes.config.schema import ImportConfig
 from polbayes.errors import UserError, reason
@@ -46,13 +46,19 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
         ) from error
     if not path.is_file():
         raise UserError(f"{path}: no such file; set imported.path to the log.")
+    rows: list[dict[str, Any]] = []
+    is_taken = taken_by(config, path)
     try:
         header = read_eval_log(path, header_only=True).eval
         samples: Iterator[EvalSample] = read_eval_log_samples(
             path, all_samples_required=False, resolve_attachments="core", exclude_fields=_LEFT
         )
         about = {"model": header.model, "task": header.task}
-        rows = [_row(sample, about, config, path) for sample in samples]
+        for sample in samples:
+            row = _row(sample, about)
+            if "p_agree" in config.columns and is_taken(row):
+                row |= _masses(sample, config, path)
+            rows.append(row)
     except UserError:
         raise
     except Exception as error:  # a damaged log can fail in any way
@@ -62,13 +68,11 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     return as_table(rows, path)
 
 
-def _row(
-    sample: "EvalSample", about: Mapping[str, str], config: ImportConfig, path: Path
-) -> dict[str, Any]:
+def _row(sample: "EvalSample", about: Mapping[str, str]) -> dict[str, Any]:
     asked = sample.input if isinstance(sample.input, str) else sample.input[-1].text
     answer, thoughts = sample.output.completion, _thoughts(sample)
     scores = sample.scores or {}
-    row = {
+    return {
         **about,
         "id": sample.id,
         "run": sample.epoch,
@@ -80,8 +84,6 @@ def _row(
         **{f"score.{name}.answer": score.answer for name, score in scores.items()},
         **_chosen(sample),
     }
-    taken = "p_agree" in config.columns and is_taken(row, config, path)
-    return {**row, **_masses(sample, thoughts, config, path)} if taken else row
 
 
 def _chosen(sample: "EvalSample") -> dict[str, Any]:
@@ -101,9 +103,7 @@ def _thoughts(sample: "EvalSample") -> str:
     return "\n\n".join(one.reasoning for one in parts if one.type == "reasoning")
 
 
-def _masses(
-    sample: "EvalSample", thoughts: str, config: ImportConfig, path: Path
-) -> dict[str, float]:
+def _masses(sample: "EvalSample", config: ImportConfig, path: Path) -> dict[str, float]:
     """Return the masses of the options, as they are read from the replies of a server."""
     choices = sample.output.choices
     listed = choices[0].logprobs.content if choices and choices[0].logprobs else None
@@ -118,7 +118,7 @@ def _masses(
             )
             for one in listed
         ],
-        thoughts=thoughts,
+        thoughts=_thoughts(sample),
         answer=sample.output.completion,
     )
     lexicon = options_of(sample.metadata, config, path)

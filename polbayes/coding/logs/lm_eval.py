@@ -15,8 +15,8 @@ from polbayes.coding.logs.reader import (
     as_table,
     by_stance,
     files_of,
-    is_taken,
     options_of,
+    taken_by,
 )
 from polbayes.config.schema import ImportConfig
 from polbayes.data.tables import json_lines
@@ -36,6 +36,7 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
     named = _FILE.fullmatch(path.stem)
     about = {"model": _model(path, named), "task": named["task"] if named else path.stem}
     rows: list[dict[str, Any]] = []
+    is_taken = taken_by(config, path)
     scored: list[tuple[dict[str, Any], Mapping[str, Any], Scores]] = []
     for sample in _once(path):
         doc = sample["doc"] if isinstance(sample["doc"], dict) else {}
@@ -54,7 +55,7 @@ def read(path: Path, config: ImportConfig) -> pd.DataFrame:
             continue
         rows.append({"run": 1, **row})
         wanted = "p_agree" in config.columns and row["output_type"] == "multiple_choice"
-        if wanted and is_taken(rows[-1], config, path):
+        if wanted and is_taken(rows[-1]):
             scored.append((rows[-1], doc, _scores(sample, path)))
     doubles = _doubles([scores for *_, scores in scored])
     for row, given, scores in scored:

@@ -74,18 +74,23 @@ def _text(value: Any) -> str | None:
     return text_of(json.dumps(value, ensure_ascii=False) if listed else value)
 
 
-def is_taken(row: Mapping[str, Any], config: ImportConfig, path: Path) -> bool:
-    """Return whether `imported.where` takes a row, by the columns that the log itself has.
+def taken_by(config: ImportConfig, path: Path) -> Callable[[Mapping[str, Any]], bool]:
+    """Return what tells whether `imported.where` takes a row, by the columns of the log itself.
 
     What is derived from them, such as masses, is needed for the rows taken only.
     """
-    known = {TABLE_NAME: path.stem, **row}
-    for column in config.where:
-        value = plain(_text(known.get(column)), column)
-        value = plain(config.rename.get(column, {}).get(value, value), column)
-        if value not in wanted(config, column):
-            return False
-    return True
+    values = {column: wanted(config, column) for column in config.where}
+
+    def is_taken(row: Mapping[str, Any]) -> bool:
+        known = {TABLE_NAME: path.stem, **row}
+        for column in values:
+            value = plain(_text(known.get(column)), column)
+            value = plain(config.rename.get(column, {}).get(value, value), column)
+            if value not in values[column]:
+                return False
+        return True
+
+    return is_taken
 
 
 def wanted(config: ImportConfig, column: str) -> list[str]:

@@ -39,16 +39,6 @@ class MixedFit:
     from_cache: bool = False  # whether the draws come from the cache
 
 
-def checked_strata(
-    data: xr.Dataset, spec: MixedSpec, *, answered: bool = True
-) -> list[tuple[str, Rows]]:
-    """Gather the rows of a dataset and check that they identify a spec."""
-    split = strata(gather_rows(data, spec, answered=answered), spec)
-    for name, rows in split:
-        check_rows(rows, spec, stratum=name)
-    return split
-
-
 def reduced(
     data: xr.Dataset, spec: MixedSpec, *, answered: bool = True
 ) -> tuple[MixedSpec, list[tuple[str, Rows]], tuple[str, ...]]:

@@ -37,7 +37,7 @@ def predictors(results: Results) -> Section | None:
     table, groups = results.table("coefficients"), results.table("group_effects")
     if results.mixed or table is None:
         return None
-    data = results.responses
+    data, who = results.responses, results.who
     shown = table[_with(table, {*model_attributes(data), *OWN_KEYS})]
     asked = table[_with(table, {*asking_attributes(data)})].drop(shown.index, errors="ignore")
     of_models = not shown.empty or groups is not None
@@ -45,18 +45,19 @@ def predictors(results: Results) -> Section | None:
         return None
     blocks: list[Block] = []
     if not shown.empty:
-        blocks += _kinds(shown, results)
+        blocks += _drawn(shown, results, "predictors", f"kinds of {who.many}", f"the {who.many}")
     if groups is not None:
         blocks.append(_groups(groups, results))
     if not asked.empty:
-        blocks += _ways(asked, results)
+        of = "prefixes, wordings and orders of options"
+        blocks += _drawn(asked, results, "asking", "ways to ask", of)
     if len(shown) + len(asked) < len(table):
         rest = _numbers(table, results, "All coefficients of common terms.")
         blocks.append(Fold("All coefficients of common terms, as a table", (rest,)))
     low, high = results.poles.negative.towards, results.poles.positive.towards
     texts = (_READING if of_models else ()) + (() if asked.empty else _OF_ASKING)
-    reading = tuple(text.format(low=low, high=high, who=results.who) for text in texts)
-    title = f"Do kinds of {results.who.many} lean differently?" if of_models else _TITLE
+    reading = tuple(text.format(low=low, high=high, who=who) for text in texts)
+    title = f"Do kinds of {who.many} lean differently?" if of_models else _TITLE
     return Section("predictors", title, reading, tuple(blocks))
 
 
@@ -65,29 +66,18 @@ def _with(table: pd.DataFrame, names: set[str]) -> pd.Series:
     return table["term"].map(lambda term: bool(names & set(re.findall(r"[A-Za-z_]\w*", term))))
 
 
-def _ways(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
+def _drawn(
+    table: pd.DataFrame, results: Results, name: str, which: str, of: str
+) -> tuple[Block, ...]:
+    """Draw and list coefficients of attributes `of` something, and say `which` things differ."""
     picture = Picture(
-        name="asking",
-        caption="How ways to ask differ: coefficients with intervals.",
+        name=name,
+        caption=f"How {which} differ: coefficients with intervals.",
         alt="Forest plot of the coefficients; the numbers are in the table below.",
         figure=plot_coefficients(table.assign(term=table["part"] + ": " + table["term"]), by=None),
         csv=("coefficients",),
     )
-    caption = "Coefficients of attributes of prefixes, wordings and orders of options."
-    return (picture, _numbers(table, results, caption))
-
-
-def _kinds(table: pd.DataFrame, results: Results) -> tuple[Block, ...]:
-    drawn = table.assign(term=table["part"] + ": " + table["term"])
-    picture = Picture(
-        name="predictors",
-        caption=f"How kinds of {results.who.many} differ: coefficients with intervals.",
-        alt="Forest plot of the coefficients; the numbers are in the table below.",
-        figure=plot_coefficients(drawn, by=None),
-        csv=("coefficients",),
-    )
-    caption = f"Coefficients of attributes of the {results.who.many}."
-    return (picture, _numbers(table, results, caption))
+    return (picture, _numbers(table, results, f"Coefficients of attributes of {of}."))
 
 
 def _numbers(table: pd.DataFrame, results: Results, caption: str) -> Block:

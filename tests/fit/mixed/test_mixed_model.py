@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from polbayes.errors import UserError
-from polbayes.fit.mixed.fit import checked_strata
+from polbayes.fit.mixed.fit import reduced
 from polbayes.fit.mixed.model import Coefficients, GroupEffects, build
 from polbayes.fit.mixed.text import equation, prior_lines
 
 
 def built(data, spec):
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     return build(rows, spec)
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.groups import group_of
-from polbayes.fit.mixed.fit import checked_strata, fit_mixed
+from polbayes.fit.mixed.fit import fit_mixed, reduced
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.pointwise import leave_out_rows, pointwise
 from polbayes.fit.mixed.readout import name_posterior
@@ -38,7 +38,7 @@ DESIGN = {"items": ITEMS, "prefixes": ("a", "b", "c"), "runs": 2}
 def test_likelihoods_are_pymcs(coded, mixed, family):
     formula = FORMULA.replace("(keying | item)", "(0 + keying | item) + (1 | model)")
     spec = mixed(formula, family=family, response=RESPONSE.get(family, "agree"))
-    ((_, rows),) = checked_strata(answers(coded, family), spec)
+    _, ((_, rows),), _ = reduced(answers(coded, family), spec)
     model = build(rows, spec)
     free = [v.name for v in model.model.free_RVs]
     wanted = [*free, *(v.name for v in model.model.deterministics)]
@@ -67,7 +67,7 @@ def test_leaving_a_row_out_is_fitting_without_it(coded, mixed):
     found = leave_out_rows(data, spec, fit_mixed(data, spec, sampler, seed=1).posterior)
     assert len(found.cells) == np.prod(SHAPE)
     assert found.unreliable == 0
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     for number in (0, 17, 95):
         row = found.cells.iloc[number]
         cell = {name: row[name] for name in ("model", "item", "variant", "prefix")}
@@ -98,7 +98,7 @@ def test_probabilities_of_points_in_either_tail(coded, mixed):
     """Where differences of probabilities cancel, too."""
     data = answers(coded, "cumulative", seed=2)
     spec = mixed("~ keying", family="cumulative", response="stance")
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     coords = {"chain": [0], "draw": [0], "term": ["keying"]}
     coords["threshold_name"] = ["disagree|neutral", "neutral|agree"]
     for cuts in ((-0.4, 1.1), (-41.0, -40.5), (39.5, 41.0)):

@@ -6,7 +6,7 @@ import pytest
 from polbayes.data.dataset import MISSING, STANCE, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.mixed.columns import RESPONSE
-from polbayes.fit.mixed.fit import checked_strata, reduced
+from polbayes.fit.mixed.fit import reduced
 from polbayes.fit.mixed.rows import TRIALS, gather_rows, strata
 
 # The builder's four items have two wordings each, two models answer under two prefixes: 32 cells.
@@ -156,7 +156,7 @@ def test_cells_that_failed_are_left_out_and_counted(coded, mixed):
 )
 def test_unknown_names_are_refused_with_the_right_ones(coded, mixed, formula, settings, says):
     with pytest.raises(UserError, match=says):
-        checked_strata(coded(r_plus=0.25), mixed(formula, **settings))
+        reduced(coded(r_plus=0.25), mixed(formula, **settings))
 
 
 @pytest.mark.parametrize(
@@ -176,18 +176,18 @@ def test_unknown_names_are_refused_with_the_right_ones(coded, mixed, formula, se
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_the_data_cannot_identify_is_refused(coded, mixed, formula, settings, says):
     with pytest.raises(UserError, match=says):
-        checked_strata(coded(r_plus=0.25), mixed(formula, **settings))
+        reduced(coded(r_plus=0.25), mixed(formula, **settings))
 
 
 def test_thresholds_take_the_place_of_the_intercept(coded, mixed):
     spec = mixed("~ run", family="cumulative", response="stance")
     with pytest.raises(UserError, match=r"'run'.*the thresholds take the place of the intercept"):
-        checked_strata(coded(1), spec)
+        reduced(coded(1), spec)
 
 
 @pytest.mark.parametrize("formula", ["~ (keying || model)", "~ (0 + keying | model)"])
 def test_independent_coefficients_are_let_through(coded, mixed, formula):
-    assert checked_strata(coded(r_plus=0.25), mixed(formula))
+    assert reduced(coded(r_plus=0.25), mixed(formula))[1]
 
 
 def test_every_stratum_is_checked_and_named(coded, mixed):
@@ -196,7 +196,7 @@ def test_every_stratum_is_checked_and_named(coded, mixed):
     spec = mixed("~ kind", by="model")
     assert [name for name, _ in strata(gather_rows(data, spec), spec)] == ["m1", "m2"]
     with pytest.raises(UserError, match=r"\(model = m2\): 'kind' has only the level 'original'"):
-        checked_strata(data, spec)
+        reduced(data, spec)
 
 
 LENIENT = {"unidentified": "leave_out"}
@@ -257,12 +257,12 @@ def test_where_there_is_one_value_nothing_is_selected(coded, mixed):
 def test_a_design_is_checked_before_anything_is_asked(coded, mixed):
     data = coded(r_plus=0.25).drop_vars(["r_plus", "stance"])
     data["status"] = data["status"].where(data["status"] != STATUS["ok"], STATUS["pending"])
-    assert checked_strata(data, mixed("~ keying + (1 | item)"), answered=False)
+    assert reduced(data, mixed("~ keying + (1 | item)"), answered=False)[1]
     rows = gather_rows(data, mixed("~ keying"), answered=False)
     assert rows.frame[RESPONSE].mean() == 0
     assert rows.frame[RESPONSE].std(ddof=0) == 1
     with pytest.raises(UserError, match="unknown response"):
-        checked_strata(data, mixed("~ keying", response="lenght"), answered=False)
+        reduced(data, mixed("~ keying", response="lenght"), answered=False)
 
 
 class TestTable:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.fit.mixed.fit import checked_strata
+from polbayes.fit.mixed.fit import reduced
 from polbayes.fit.mixed.model import build
 from polbayes.fit.mixed.translate import translate
 
@@ -91,7 +91,7 @@ def predictions(model, drawn):
 def test_prior_and_predictions_stay_what_they_are(data, mixed, formula, settings, moved):
     priors = PRIORS if "0 + run +" not in formula else {"mu": {"common": "Normal(0.3, 0.8)"}}
     spec = mixed(formula, priors=priors, **settings)
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     model = build(rows, spec)
     before = prior_draws(model, [0.4] * len(model.groups))
     after = translate(model, before, seed=7)
@@ -109,7 +109,7 @@ def test_thresholds_move_with_the_effects(data, mixed):
         family="cumulative",
         response="stance",
     )
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     model = build(rows, spec)
     before = prior_draws(model, [0.4, 0.4])
     after = translate(model, before, seed=7)
@@ -138,7 +138,7 @@ def _same_distribution(before, after):
 
 def test_what_has_another_prior_stays_where_it_is(data, mixed):
     spec = mixed("~ (1 | item)", priors={"mu": {"Intercept": "StudentT(3, 0, 1)"}})
-    ((_, rows),) = checked_strata(data, spec)
+    _, ((_, rows),), _ = reduced(data, spec)
     model = build(rows, spec)
     before = prior_draws(model, [0.4])
     assert translate(model, before, seed=7).identical(before)
