@@ -276,6 +276,11 @@ def test_a_formula_without_a_common_term(text, term, left):
 
 # Designs for the shipped analyses.
 _CHOICE = ("+experiment=haller", "respondents=simulated")
+_OPTIONS = ("elicitation.template=options", "prefixes.only=null")
+_DRAWN = (
+    *("+experiment=wvs_prefixes", "respondents=simulated", "elicitation=sampled_choice"),
+    *(*_OPTIONS, "prefixes.file=scale5"),
+)
 _DESIGNS = {
     "sycophancy": ("+experiment=sycophancy",),
     "ideology_instruments": ("+experiment=instruments",),
@@ -283,6 +288,18 @@ _DESIGNS = {
     "ideology_probabilities_one_model": (*_CHOICE, "sampler=nutpie"),
     "mixed_r_plus": _CHOICE,
     "text_features_unparsed": _CHOICE,
+    "option_order": _DRAWN,
+    "option_order_ratings": _DRAWN,
+    "option_order_probabilities": (
+        *(*_CHOICE, "sampler=nutpie", *_OPTIONS),
+        "prefixes.file=option_orders",
+    ),
+}
+# The single prefix of a design without the baseline.
+_ONE_PREFIX = {
+    "option_order": "prefixes.only=[letters]",
+    "option_order_ratings": "prefixes.only=[letters]",
+    "option_order_probabilities": "prefixes.only=[letters_yes_first]",
 }
 # They need a parser, or columns that come with several modes or languages, or imported tables.
 _OTHER = {
@@ -312,6 +329,8 @@ def explained(analysis, *overrides):
 @pytest.mark.parametrize("override", _SINGLE)
 @pytest.mark.parametrize("analysis", _SHIPPED)
 def test_every_shipped_analysis_is_explained(analysis, override, capsys, tmp_path):
+    if override.startswith("prefixes.only"):
+        override = _ONE_PREFIX.get(analysis, override)
     code = explained(analysis, override, f"run_dir={tmp_path}")
     said = capsys.readouterr()
     refused = _REFUSED.get((analysis, override))
