@@ -86,7 +86,7 @@ def taken(of: object) -> list[str]:
     if dataclasses.is_dataclass(of):
         return [field.name for field in dataclasses.fields(of) if field.init]
     if inspect.isabstract(of):
-        return [name for one in of.__mro__ for name in vars(one).get("__annotations__", {})]
+        return [name for one in of.__mro__ for name in inspect.get_annotations(one)]
     return list(inspect.signature(of).parameters)
 
 

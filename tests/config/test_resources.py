@@ -95,7 +95,7 @@ LAUGHS += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("a: 2020-99-99", "is not valid YAML: a value cannot be read (month must be in 1..12)"),
+        ("a: 2020-99-99", "is not valid YAML: a value cannot be read (month must be in 1..12"),
         ("a: !!bool maybe", "is not valid YAML: a value cannot be read ('maybe')"),
         ("a: !!timestamp x", "is not valid YAML: a value cannot be read"),
         ("a: " + "9" * 5000, "is not valid YAML: a value cannot be read (Exceeds the limit"),
