@@ -77,6 +77,8 @@ def test_a_lock_has_whatever_its_packages_need():
         if locked.get(canonicalize_name(found.metadata["Name"])) == Version(found.version).public
         for one in map(Requirement, found.requires or [])
         if one.marker is None or one.marker.evaluate({"extra": ""})
+        # PyTorch's libraries for CUDA depend on its build.
+        if not (found.metadata["Name"] == "torch" and "platform_system" in str(one.marker))
     ]
     assert len(needed) > 100
     for one in needed:

@@ -9,6 +9,7 @@ from typing import Any
 
 import xarray as xr
 
+from polbayes.data.dataset import reading
 from polbayes.data.files import replacing
 
 
@@ -16,6 +17,27 @@ def group_of(found: Any, name: str) -> xr.Dataset:
     """Return a group of an ``InferenceData`` or a ``DataTree``."""
     group = found[name]
     return group if isinstance(group, xr.Dataset) else group.to_dataset()
+
+
+def read_groups(path: Path) -> Any:
+    """Return what a netCDF file holds, as the installed version of ArviZ has it, in memory.
+
+    The file is closed: HDF5 can crash if a stage opens a file that is still open here.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged.
+    """
+    import arviz as az
+
+    eager = {"data.load": "eager"}
+    with reading(path):
+        if eager.keys() <= az.rcParams.keys():  # type: ignore[attr-defined]
+            with az.rc_context(eager):  # type: ignore[attr-defined]
+                return az.from_netcdf(str(path))
+        with az.from_netcdf(str(path)) as found:  # since ArviZ 1
+            return found.load()
 
 
 def write_groups(path: Path, groups: Mapping[str, xr.Dataset]) -> None:

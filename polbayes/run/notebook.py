@@ -190,13 +190,13 @@ class Run:
 
     @cached_property
     def posterior(self) -> Any:
-        """The posterior as ArviZ has it, with log-likelihood and replicates if there are."""
-        import arviz as az
+        """The posterior as ArviZ has it in memory, with log-likelihood and replicates if any."""
+        from polbayes.data.groups import read_groups
 
         path = self.folder / "posterior.nc"
         if not path.is_file():
             raise UserError(f"{path}: no such file; run the stage fit first.")
-        return az.from_netcdf(str(path))
+        return read_groups(path)
 
     @property
     def tables(self) -> list[str]:

@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 
-from polbayes.data.groups import group_of, write_groups
+from polbayes.data.groups import group_of, read_groups, write_groups
+from polbayes.errors import UserError
 
 
 @pytest.fixture
@@ -38,6 +41,26 @@ def test_arviz_reads_the_file(groups, tmp_path):
     for name, group in groups.items():
         xr.testing.assert_identical(group_of(found, name).load(), group)
     found.close()
+
+
+def test_what_is_read_is_in_memory_and_its_file_closed(groups, tmp_path):
+    path = tmp_path / "posterior.nc"
+    write_groups(path, groups)
+    found = read_groups(path)
+    descriptors = Path("/proc/self/fd")
+    if descriptors.is_dir():
+        assert path.resolve() not in {one.resolve() for one in descriptors.iterdir()}
+    path.unlink()
+    for name, group in groups.items():
+        xr.testing.assert_identical(group_of(found, name), group)
+
+
+def test_a_damaged_file_is_said(groups, tmp_path):
+    path = tmp_path / "posterior.nc"
+    write_groups(path, groups)
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(UserError, match=r"posterior\.nc: not a readable netCDF file"):
+        read_groups(path)
 
 
 def test_a_group_of_a_tree_is_a_dataset(groups):

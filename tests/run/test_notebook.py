@@ -89,6 +89,15 @@ def test_a_run_is_an_object(run):
     assert run.config.seed == 3
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="says what is open on Linux alone")
+def test_no_file_stays_open(run):
+    again = pb.open(run.folder)
+    assert again.posterior is not None
+    assert again.responses is not None
+    held = {str(fd.resolve()) for fd in Path("/proc/self/fd").iterdir()}
+    assert not {path for path in held if path.startswith(str(run.folder.resolve()))}
+
+
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
 def test_arviz_checks_the_posterior_without_further_ado(run):
     import arviz as az
