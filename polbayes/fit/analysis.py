@@ -220,11 +220,12 @@ def fit_analysis(
     from polbayes.fit.sampling.diagnose import diagnose
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.equation import equation, prior_lines
-    from polbayes.fit.spec.reduction import reduced
+    from polbayes.fit.spec.reduction import check_scatter, reduced
     from polbayes.instrument.poles import poles_in
 
     cells = gather_cells(data, spec)
     spec, left_out = reduced(spec, cells)
+    check_scatter(spec, cells)
     precision = precision or PrecisionConfig()
     result = fit(spec, cells, sampler, seed=seed, cache=cache)
     predictive = posterior_predictive(result.built, result.drawn, level=level, seed=seed)

@@ -7,9 +7,10 @@ from polbayes.cli import _main
 from polbayes.config.compose import compose
 from polbayes.config.schema import SamplerConfig
 from polbayes.data.dataset import CELL_DIMS, NOT_ASKED, STATUS
+from polbayes.errors import UserError
 from polbayes.fit.fit import fit
 from polbayes.fit.spec.cells import gather_cells
-from polbayes.fit.spec.reduction import reduced
+from polbayes.fit.spec.reduction import check_scatter, reduced
 from polbayes.fit.spec.spec import parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import load_prefixes
@@ -141,6 +142,34 @@ def test_probabilities_have_the_order_in_its_effect_and_not_in_the_residuals():
     assert without - with_it == pytest.approx(
         np.log(np.hypot(ORDER / 2, residual) / residual), abs=0.3
     )
+
+
+def test_models_that_never_differ_have_no_residual():
+    """As simulated respondents, whose probabilities do not depend on the prefix."""
+    data = asked(load_prefixes("option_orders"))
+    rng = np.random.default_rng(6)
+    shape = data["status"].shape
+    belief = rng.uniform(0.1, 0.9, shape[:2])[:, :, None, None, None]
+    scatter = rng.uniform(-0.05, 0.05, shape)
+
+    def fit_with(*still):
+        own = np.isin(MODELS, still)[:, None, None, None, None]
+        p = np.broadcast_to(belief, shape) + np.where(own, 0, scatter)
+        answers = data.assign(
+            r_plus=(CELL_DIMS, p.astype(np.float32)),
+            status=(CELL_DIMS, np.full(shape, STATUS["ok"], dtype=np.int8)),
+        )
+        given = compose(["+experiment=pct_paraphrases", "analysis=option_order_probabilities"])
+        spec = parse_spec(given[0].analysis)
+        cells = gather_cells(answers, spec)
+        check_scatter(reduced(spec, cells)[0], cells)
+
+    fit_with()
+    with pytest.raises(
+        UserError, match=r"^fit: centre, left answered every question of the same model:item"
+    ) as caught:
+        fit_with("left", "centre")
+    assert "analysis.select.prefix=[NAME]" in str(caught.value)
 
 
 OPTIONS = ("task=explain", "elicitation.template=options", "respondents=simulated")

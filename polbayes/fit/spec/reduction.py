@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
 from polbayes.errors import UserError
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.centring import refines
@@ -14,6 +17,8 @@ from polbayes.fit.spec.terms import UnidentifiedError, bind
 
 # As many models are named in a note.
 _NAMED = 3
+# Relative difference of equal answers, and number of answers at a level, some of which may be lost.
+_SAME, _TWICE = 1e-6, 1.5
 
 
 def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
@@ -55,6 +60,51 @@ def reduced(spec: Spec, cells: Cells) -> tuple[Spec, tuple[str, ...]]:
         else:
             kept = {(part, term) for part, formula in spec.parts.items() for term in formula.groups}
             return spec, (*(note for at, note in pooled.items() if at in kept), *notes)
+
+
+def check_scatter(spec: Spec, cells: Cells) -> None:
+    """Refuse numbers that do not scatter, where the density of answers has no upper limit.
+
+    If all answers of a model are the same within the levels of a term, its effects explain each of
+    them, and the residual of that model can be as small as one likes.
+
+    Raises
+    ------
+    UserError
+        Naming the models and the term.
+    """
+    if spec.observation.counts:
+        return
+    frame, value = cells.every.frame, cells.every.value
+    frame, value = frame[np.isfinite(value)], value[np.isfinite(value)]
+    alone = frame["model"].nunique() == 1
+    for part, formula in spec.parts.items():
+        position = spec.position(part)
+        for term in formula.groups if position in ("asked", "believed") else ():
+            if term.expr != "1" or not (alone or "model" in term.factors):
+                continue
+            agree = (
+                value if position == "asked" else np.where(frame["keying"] > 0, value, 1 - value)
+            )
+            still = _still(frame, term, agree)
+            if still:
+                raise UserError(
+                    f"fit: {_listed(still)} answered every question of the same "
+                    f"{':'.join(term.factors)} alike, to the last digit, so that {term} "
+                    f"(analysis.parts.{part}) leaves no residual to estimate; leave such models "
+                    "out (models), or fit one way to ask, as with analysis.select.prefix=[NAME]."
+                )
+
+
+def _still(frame: pd.DataFrame, term: GroupTerm, agree: np.ndarray) -> list[str]:
+    """Name the models that were asked twice at a level on average, and never differ at one."""
+    by = ["model", *(name for name in term.factors if name != "model")]
+    groups = frame[by].assign(agree=agree).groupby(by, observed=True)["agree"]
+    found = groups.agg(["min", "max", "size"]).reset_index()
+    # Probabilities are kept in single precision.
+    found["same"] = found["max"] - found["min"] <= _SAME * found["max"]
+    models = found.groupby("model", observed=True).agg({"same": "all", "size": "mean"})
+    return [str(name) for name in models.index[models["same"] & (models["size"] >= _TWICE)]]
 
 
 def _held(spec: Spec, cells: Cells) -> list[str]:
