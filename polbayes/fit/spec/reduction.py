@@ -75,8 +75,8 @@ def check_scatter(spec: Spec, cells: Cells) -> None:
     """
     if spec.observation.counts:
         return
-    frame, value = cells.every.frame, cells.every.value
-    frame, value = frame[np.isfinite(value)], value[np.isfinite(value)]
+    there = np.isfinite(cells.every.value)
+    frame, value = cells.every.frame[there], cells.every.value[there]
     alone = frame["model"].nunique() == 1
     for part, formula in spec.parts.items():
         position = spec.position(part)
