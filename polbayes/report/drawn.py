@@ -68,7 +68,8 @@ class Drawings:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
-            with process:  # closes its pipes
+            # Closing its pipes writes what is left, which a killed process does not read.
+            with suppress(BrokenPipeError), process:
                 pass
 
     def begin(self, blocks: tuple[Block, ...]) -> None:

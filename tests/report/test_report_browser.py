@@ -210,6 +210,17 @@ def test_without_scripts_the_still_figures_and_all_rows_are_there(
     context.close()
 
 
+@pytest.mark.parametrize("width", [1280, 801, 768, 650, 390])
+def test_the_figure_of_the_answer_shows_whole(browser: Any, report: Path, width: int) -> None:
+    """The verdicts are at its right edge."""
+    visit = Visit(browser, report, width=width)
+    figure = visit.page.locator("#answer figure").first
+    frame, picture = (figure.locator(part).bounding_box() for part in (".scroll", "img"))
+    assert picture["width"] > 200
+    assert picture["x"] + picture["width"] <= frame["x"] + frame["width"] + 1
+    visit.context.close()
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["interactive", "still"])
 def test_on_a_phone_the_map_fits_its_frame(browser: Any, report: Path, scripts: bool) -> None:
     """Nothing of it is wider than the frame or must be scrolled to, nor is the frame."""

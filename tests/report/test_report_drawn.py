@@ -97,6 +97,21 @@ def test_a_process_that_dies_is_not_missed(two_processes: None) -> None:
             assert drawings.drawn(one) == drawn(picture(one.name).figure)
 
 
+def test_a_process_that_dies_while_it_is_written_to_is_not_missed(two_processes: None) -> None:
+    some = tuple(picture(f"p{k}") for k in range(_FEWEST))
+    with Drawings(usable=True) as drawings:
+        drawings.begin(some)
+        for one in some:
+            assert drawings._begun[one.name].result() is not None
+        for process in drawings._processes:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.write(b"half a figure")  # which closing the pipe cannot get rid of
+        assert drawings.drawn(some[0]) == drawn(picture("p0").figure)
+    assert all(process.returncode is not None for process in drawings._processes)
+
+
 def test_its_processes_end_with_it_and_with_a_killed_one(two_processes: None) -> None:
     some = tuple(picture(f"p{k}") for k in range(_FEWEST))
     with Drawings(usable=True) as drawings:
