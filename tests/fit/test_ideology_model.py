@@ -2,10 +2,10 @@
 
     eta = acquiescence + wording + s * (discrimination * (theta - difficulty) + steer + quirk)
 
-Whatever coordinates the sampler moves in, the density of what they stand for (coefficients,
-scales, correlation, cutpoints and effects that sum to zero) must be that of the equation. With y
-those quantities as a function of the coordinates x, log p(x) = log p(y(x)) + log |dy/dx|; the
-Jacobian is taken by finite differences.
+times decisiveness, where there is one. Whatever coordinates the sampler moves in, the density of
+what they stand for (coefficients, scales, correlation, cutpoints and effects that sum to zero) must
+be that of the equation. With y those quantities as a function of the coordinates x,
+log p(x) = log p(y(x)) + log |dy/dx|; the Jacobian is taken by finite differences.
 """
 
 import numpy as np
@@ -14,8 +14,13 @@ import xarray as xr
 from scipy import special, stats
 
 from polbayes.data.dataset import STANCE, to_frame
+from polbayes.fit.density.ahead import Ahead, own_views
+from polbayes.fit.density.clusters import members
+from polbayes.fit.density.coordinates import known_of, one_by_one, units_of
 from polbayes.fit.density.density import Density, expand
+from polbayes.fit.density.expansion import REST
 from polbayes.fit.density.model import build
+from polbayes.fit.spec.priors import CONSTANT
 
 # The sum-to-zero constraints: term -> the group of a level, from its labels by factor.
 DIMENSION_OF = {"e1": "economic", "e2": "economic", "c1": "cultural", "c2": "cultural"}
@@ -97,7 +102,7 @@ class Named:
         )
         belief += self.of("steer", row) + self.of("quirk", row)
         asked = self.of("acquiescence", row) + self.of("wording", row)
-        return asked + row.keying * belief
+        return np.exp(self.of("decisiveness", row)) * (asked + row.keying * belief)
 
 
 FAMILY_SPREAD = {"logit_normal": "sigma", "beta": "phi"}
@@ -134,6 +139,7 @@ def log_density(value, part, named, row, family):
     squeezed = (float(value) * 999 + 0.5) / 1000
     eta = named.of(part, row) if part else named.eta(row)
     spread = named.of(f"{part}_" * bool(part) + FAMILY_SPREAD[family], row)
+    spread += 0.0 if part else named.of("decisiveness", row)
     if family == "logit_normal":
         return stats.norm(eta, np.exp(spread)).logpdf(special.logit(squeezed))
     mean, phi = special.expit(eta), np.exp(spread)
@@ -216,6 +222,9 @@ class Point:
     def coordinates(self, point):
         """Return what the point stands for, without what the constraints repeat."""
         values, _ = self.values(point)
+        spec, scales = self.built.spec, self.built.layout.scales
+        drawn = [spec.prior(*scale, "sd").name != CONSTANT for scale in scales]
+        values["sd"] = values["sd"][drawn]
         pieces = [np.ravel(v) for k, v in values.items() if k != "effects"]
         for block in self.built.layout.blocks:
             if block.group is None:
@@ -269,7 +278,7 @@ class CompiledPoint(Point):
 
     def means(self, point):
         """Return scales and correlations by position, the sampled means, and their unit."""
-        values, *_, logs, means, _, _ = expand(point["x"], *self.density._expansion)
+        values, *_, logs, means, _, _, _ = expand(point["x"], *self.density._expansion)
         return values, means, np.exp(logs[-2])
 
     def coordinates(self, point):
@@ -485,6 +494,95 @@ def test_many_answers_have_the_same_posterior_in_other_coordinates(coded, bound,
             expected = log_prior(named, coefficients={}) + likelihood
             gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
         assert gaps[0] == pytest.approx(gaps[1], abs=2e-5)
+
+
+WORDINGS = ("original", "paraphrase_1", "paraphrase_2")
+ALIKE = tuple(
+    (name, of, ("left", "right")[k % 2], WORDINGS)
+    for k, (name, of) in enumerate(DIMENSION_OF.items())
+)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_log_posterior_of_paraphrases_is_that_of_the_equation(
+    coded, bound, full_parts, monkeypatch, compiled
+):
+    """Where means of wordings have coordinates, and views follow positions."""
+    for part, factors in (
+        *(("decisiveness", ("model",)), ("difficulty", ("item",))),
+        ("quirk", ("model", "item")),
+    ):
+        monkeypatch.setitem(GROUPS, (part, factors), None)
+    parts = {
+        **full_parts,
+        "decisiveness": "~ 1 + (1 | model)",
+        "sigma": "~ 1 + (1 | model)",
+        "threshold": None,
+        "steer": None,
+        "acquiescence": "~ 1 + (1 | model)",
+    }
+    rng = np.random.default_rng(4)
+    names = {"items": ALIKE, "models": ("m1", "m2", "m3")}
+    data = coded(r_plus=rng.uniform(0.05, 0.95, (3, 4, 3, 2, 1)), **names)
+    spec, cells, found = bound(parts, data, **SETTINGS["logit_normal"])
+    built = build(spec, cells, found)
+    assert [b.part for b in built.layout.blocks if b.averages] == ["wording"] * 2
+    assert len(Ahead(built.layout).beliefs.views) == 3 * 4
+    assert len(own_views(built.layout)[0]) == 3 * 4 - 3
+    answers = to_frame(data)
+    point = CompiledPoint(built) if compiled else Point(built, "FAST_COMPILE")
+    coefficients = COEFFICIENTS | {
+        ("theta", "dimension"): stats.norm(0, 1),
+        ("decisiveness", "Intercept"): stats.norm(1, 1),
+    }
+    gaps = []
+    for seed in (2, 3, 4):
+        at = point.random(seed)
+        values, _ = point.values(at)
+        named = Named(built, values)
+        expected = log_prior(named, coefficients=coefficients)
+        expected += log_likelihood(named, answers, "logit_normal")
+        gaps.append(float(point.logp(at)) - expected - point.log_jacobian(at))
+    np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
+
+
+@pytest.mark.parametrize("jointly", [True, False])
+def test_nothing_follows_what_comes_after_it(coded, bound, full_parts, jointly):
+    parts = {**full_parts, "decisiveness": "~ 1 + (1 | model)"}
+    names = {"models": ("m1", "m2", "m3")}
+    stance = np.random.default_rng(3).integers(-1, 2, (3, 4, 4, 2, 3))
+    spec, cells, found = bound(parts, coded(stance, runs=3, **names))
+    built = build(spec, cells, found)
+    layout = built.layout.sampled
+    ahead = Ahead(layout)
+    at, numbers = one_by_one(layout, jointly)
+    units = units_of(layout, built.start, cells)
+    _, _, _, lead, _, stop = known_of(layout, built.start, units, jointly=jointly)
+    first, behind = len(layout.coefficients), ahead.of_beliefs()
+    stage_of = np.full(layout.blocks[-1].stop, -1)  # effects of common terms and of clusters
+    stage_of[at] = np.repeat(np.arange(len(numbers) - 1), np.diff(numbers))
+    order = np.full(len(stage_of), -1)
+    order[at] = np.arange(len(at))
+    drawn_later = {"means": 0, "beliefs": 0, "views": 0}
+    for k, effect in enumerate(at):
+        for position in lead[k, : stop[k, 1]]:
+            if position < first:
+                continue
+            if position >= behind[0]:
+                drawn_later["beliefs"] += 1
+                assert effect == ahead.beliefs.views[position - behind[0]]
+            elif position >= first + len(stage_of):
+                drawn_later["means"] += 1
+                assert stage_of[effect] == REST
+            elif stage_of[position - first] == stage_of[effect]:  # of one stage: raw is final
+                drawn_later["views"] += 1
+                assert (effect, position - first) in zip(*own_views(layout), strict=True)
+                assert order[position - first] < order[effect]
+            else:
+                assert stage_of[position - first] < stage_of[effect]
+    assert min(drawn_later.values()) > 0
+    if jointly:
+        assert (stage_of[members(layout)] == -1).all()
 
 
 def test_more_than_two_coefficients_are_correlated_by_lkj(coded, bound):

@@ -12,7 +12,9 @@ SCALE, COR = np.array([0, 1, 2, 0, 1, 2, 0, 1]), np.array([-1, 3, -1, -1, 3, -1,
 # Units: of two models, the common one, and none.
 LOGS = np.array([0.4, -0.3, 0.2, 0.0])
 TABLE = np.array([[0, 3, 0], [3, 3, 9], [6, 2, 18]])
-UNIT, STRETCHED = np.array([0, 0, 3, 1, 1, 3, 2, 2]), np.array([-1, -1, 0, -1, -1, 1, -1, -1])
+UNIT = np.array([0, 0, 3, 1, 1, 3, 2, 2])
+STRETCHED = np.full((8, 2), -1)
+STRETCHED[2], STRETCHED[5] = (0, 2), (1, 3)
 MODE_OF_LEAD, UNITED = np.array([0.1, -0.1]), np.array([True, False])
 GROUP = np.array([0, 1, -1, 0, 1, -1, 0, 1])
 TERMS = np.array([[0, 1, 0, 1, 3]])
@@ -126,7 +128,7 @@ def test_the_mean_of_effects_that_sum_to_zero_in_a_cluster_has_a_coordinate_of_i
     np.testing.assert_allclose(total, precision + np.eye(2))
     nobody = np.empty(0), np.empty(0, dtype=bool)
     known_of = np.zeros(2), np.empty((2, 0)), *nobody, total.ravel(), precision.ravel()
-    unit = np.array([1, 1]), np.array([-1, -1])
+    unit = np.array([1, 1]), np.full((2, 2), -1)
     terms, none = np.array([[0, -1, 0, 0, 0]]), np.array([-1])
     rest = (*known_of, group, terms, held, none, np.empty(2), np.empty(1))
     where = np.array([[0, 2, 0]]), np.array([0, 0]), np.array([-1, -1]), *unit

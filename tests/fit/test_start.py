@@ -103,15 +103,16 @@ def test_free_coordinates_give_the_effects_back(coded, bound, full_parts):
     for block in layout.blocks:
         if block.group is None:
             continue
-        effects, within = start.effects[block.start : block.stop], block.within()
-        found = np.full(block.size, np.nan)
+        found = np.zeros(block.size)
         found[block.free] = start.free(block)
+        for at, weight in block.reflections:
+            normal = np.where(np.arange(len(at)) == len(at) - 1, 1 + weight, weight)
+            mirror = np.eye(len(at)) - 2 * np.outer(normal, normal) / (normal @ normal)
+            found[at] = mirror @ found[at]
+        np.testing.assert_allclose(found, start.effects[block.start : block.stop], atol=1e-12)
+        within = block.within()
         for code in set(within) - {-1}:
-            n, inside = (within == code).sum(), (within == code) & ~np.isnan(found)
-            total = found[inside].sum()
-            found[inside] -= total / (n + np.sqrt(n))
-            found[np.isnan(found) & (within == code)] = -total / np.sqrt(n)
-        np.testing.assert_allclose(found, effects, atol=1e-12)
+            assert abs(found[within == code].sum()) < 1e-12
 
 
 def test_an_answer_that_nobody_gives_leaves_the_start_finite(coded, bound, full_parts):
@@ -144,7 +145,11 @@ def test_chains_start_apart_and_a_seed_fixes_where(coded, bound, full_parts):
 
 @pytest.mark.parametrize("small", [0, 10**6])
 def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch, small):
-    """By hand: the whole matrix inverted, with the sums to zero as rows of their own."""
+    """By hand: the whole matrix inverted, with the sums to zero as rows of their own.
+
+    Of every model's two wordings of a statement, to which agreeing means the opposite, the
+    coordinates are half the root of 2 times difference and sum.
+    """
     monkeypatch.setattr("polbayes.fit.density.reliability._SMALL", small)
     rng = np.random.default_rng(5)
     parts = {
@@ -159,7 +164,9 @@ def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch,
     groups = [b for b in layout.blocks if b.group is not None]
     scales = np.concatenate([start.scales[b.every_scale] for b in groups])
     precision = np.concatenate([[0.25, 0.25], scales**-2])
-    found = known(layout, bend, precision, np.arange(2))  # following the coefficients
+    nothing = np.empty(0, dtype=int)  # but the coefficients is followed
+    monkeypatch.setattr("polbayes.fit.density.reliability.leading", lambda layout: nothing)
+    found = known(layout, bend, precision, start.everything(layout))
     whole = bend.toarray() + np.diag(precision)
     rows, own = [], groups[-1]
     # Where the wordings are eliminated, their sums are left aside.
@@ -172,17 +179,24 @@ def test_reliability_is_that_of_the_inverse_curvature(coded, bound, monkeypatch,
     rows = np.array(rows)
     border = np.block([[whole, rows.T], [rows, np.zeros((len(rows),) * 2)]])
     covariance = np.linalg.inv(border)[: len(whole), : len(whole)]
-    np.testing.assert_allclose(found.after, covariance.diagonal()[2:], rtol=1e-3)
     at = slice(own.start - len(layout.matrix), own.stop - len(layout.matrix))
-    share = 1 - 1 / 20 if small else 1
+    turn = np.eye(len(whole))
+    for k in range(2 + at.start, 2 + at.stop, 2):
+        turn[k : k + 2, k : k + 2] = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
+    covariance = turn @ covariance @ turn.T
+    # Where wordings are eliminated, those of a statement count as equally well known.
+    close = 1e-3 if small else 0.02
+    np.testing.assert_allclose(found.after, covariance.diagonal()[2:], rtol=close)
+    share = np.tile([1 - 1 / 10, 1.0], 20) if small else 1.0  # only the sums sum to zero
     np.testing.assert_allclose(found.before[at], share * scales[at] ** 2)
     n = (groups[1].within() >= 0).sum()
     np.testing.assert_allclose(found.before[2:12], scales[2:12] ** 2 * (1 - 1 / n))
     slopes = covariance[2:, :2] @ np.linalg.inv(covariance[:2, :2])
-    weight = np.take_along_axis(found.weight, np.argsort(found.index, axis=1), axis=1)
-    np.testing.assert_allclose(weight, slopes, atol=1e-3 * abs(slopes).max())
+    np.testing.assert_array_equal(found.index[:, :2], np.tile([0, 1], (len(slopes), 1)))
+    np.testing.assert_allclose(found.weight[:, :2], slopes, atol=close * abs(slopes).max())
+    assert not found.weight[:, 2:].any()
     rest = covariance[2:, 2:] - slopes @ covariance[:2, 2:]
-    np.testing.assert_allclose(found.following, rest.diagonal(), rtol=2e-3)
+    np.testing.assert_allclose(found.following, rest.diagonal(), rtol=2 * close)
 
 
 def test_what_the_answers_know_is_what_is_asked_often(coded, bound, full_parts):

@@ -7,7 +7,7 @@ from scipy import special, stats
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.density.coordinates import units_of
-from polbayes.fit.density.density import Density
+from polbayes.fit.density.density import Density, _turn
 from polbayes.fit.density.kernel import evaluate, sharpness, shifted
 from polbayes.fit.density.layout import Gathering
 from polbayes.fit.density.model import build
@@ -431,7 +431,8 @@ def test_leaning_stays_in_units_of_noise_as_a_model_decisiveness_moves(bound, co
     blocks = {b.part: b for b in layout.blocks if b.group}
     x = density.start(1)
     at = density._scalars.sampled + 1  # effects of decisiveness come first
-    moved = x + change * (np.arange(len(x)) == at)
+    turned = density._turned()  # in which the mean over models is a coordinate
+    moved = _turn(_turn(x, *turned) + change * (np.arange(len(x)) == at), *turned)
     leaning, logs = [], []
     for place in (x, moved):
         found = density.values(place)
@@ -463,17 +464,18 @@ def test_what_differs_between_prompts_is_in_units_of_noise(bound, coded, viewed,
         data = coded(rng.integers(-1, 2, size), items=ITEMS, **names)
         spec, cells, terms = bound(parts | ({"wording": PROMPT} if viewed else {}), data)
     else:
-        parts = {**parts, "threshold": None, "sigma": "~ 1", "wording": PROMPT if viewed else None}
+        parts = {**parts, "threshold": None, "wording": PROMPT if viewed else None}
+        parts["sigma"] = "~ 1 + (1 | model)"
         data = coded(items=ITEMS, r_plus=special.expit(rng.normal(size=size)), **names)
         spec, cells, terms = bound(parts, data, family="logit_normal", response="r_plus")
     built = build(spec, cells, terms)
     layout = built.layout.sampled
     units = units_of(layout, built.start, cells)
     views = any(b.part == "quirk" for b in layout.blocks)
-    noise, with_views, shared, none = [0, 1], [2, 3], [4], [5]
+    noise, with_views, level, shared, none = [0, 1], [2, 3], [4], [5], [6]
     for block in (b for b in layout.blocks if b.group):
         found = sorted(set(units.effects[block.start : block.stop].tolist()))
-        wide = sorted(set(units.stretched[block.start : block.stop].tolist()))
+        wide = units.stretched[block.start : block.stop].T
         factors = block.group.term.factors
         if block.part in ("decisiveness", "threshold", "sigma"):
             assert found == none
@@ -483,7 +485,10 @@ def test_what_differs_between_prompts_is_in_units_of_noise(bound, coded, viewed,
             assert found == (with_views if views and points else noise)
         else:
             assert found == (none if views else shared)
-        assert wide == (noise if block.part == "threshold" else [-1])
+        one, relative = {"threshold": (noise, level), "sigma": (noise, none)}.get(
+            block.part, ([-1], [-1])
+        )
+        assert (sorted(set(wide[0])), sorted(set(wide[1]))) == (one, relative)
     of_scales = units.numbers[len(layout.coefficients) :][: len(layout.scales)]
     scale = {s[:3]: number for s, number in zip(layout.scales, of_scales, strict=True)}
     for name in ("a", "b"):

@@ -147,7 +147,7 @@ def test_steps_follow_all_earlier_ones_of_their_walk(coded, spec_of):
     assert np.prod(left) == pytest.approx(np.linalg.det(own), rel=0.05)
     units = units_of(layout, start, cells)
     *_, lead, weight, stop = known_of(layout, start, units, jointly=True)
-    first = len(start.coefficients)
+    first = len(start.coefficients) + block.start
     assert lead[1, 0] == first
     assert weight[1, 0] == pytest.approx(own[0, 1] / own[0, 0], rel=0.05)
     assert lead[3, :3].tolist() == [first, first + 1, first + 2]

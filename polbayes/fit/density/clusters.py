@@ -1,10 +1,10 @@
-"""Which effects are sampled jointly, and which ones other effects follow.
+"""Which effects are sampled jointly.
 
 A model's leaning, its agreement and what prefixes do to both enter all of its answers, which may
 determine only sums of them: all but one of them if the model was asked with a single prefix. How
 much the answers say about each then depends on the scales of the others, so that these effects
-form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. If its views of single
-statements are integrated out, a model's thresholds are in its cluster.
+form a cluster (`polbayes.fit.density.joint`). So do two correlated effects. A model's residual
+scale is in its cluster, and if its views of single statements are integrated out, its thresholds.
 """
 
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ import numpy as np
 from polbayes.fit.density.layout import Block, Layout
 
 # Parts of the predictor whose effects of a model may form a cluster.
-_PARTS = ("theta", "acquiescence", "steer")
+_PARTS = ("theta", "acquiescence", "steer", "sigma")
 
 # Largest number of effects of a cluster. The cost grows with its cube; with more prefixes, their
 # effects are sampled one by one, and follow the others.
@@ -46,39 +46,6 @@ def clusters(layout: Layout) -> list[np.ndarray]:
 def members(layout: Layout) -> np.ndarray:
     """Return the positions of the effects in clusters, one cluster after the other."""
     return np.concatenate([*clusters(layout), np.empty(0)]).astype(np.int64)
-
-
-def leads(block: Block) -> bool:
-    """Whether other effects follow a term's that are sampled one by one.
-
-    They follow discriminations: for an item far from all models the answers determine the
-    product of discrimination and distance, so that both can only change together. And they follow
-    difficulties, which are the mean of a handful of models' views of a statement. The steps of a
-    random walk follow its earlier ones, because the answers determine their sum. Clusters
-    also lead (`leading`).
-    """
-    if block.group is None or block.correlated:
-        return False
-    return block.part in ("discrimination", "difficulty") or block.group.first is not None
-
-
-def leading(layout: Layout) -> np.ndarray:
-    """Return the positions of effects that others may follow: leading terms, then clusters.
-
-    A model's views of single statements follow its leaning, because the answers determine their
-    sum.
-    """
-    pieces = [block.start + block.free for block in layout.blocks if leads(block)]
-    return np.concatenate([*pieces, members(layout)]).astype(np.int64)
-
-
-def deciding(layout: Layout) -> np.ndarray:
-    """Return the positions of the free effects of decisiveness on which the units depend.
-
-    They follow coefficients of decisiveness alone, and nothing else follows them.
-    """
-    own = [b for b in layout.blocks if b.part == "decisiveness" and b.group and not b.correlated]
-    return np.concatenate([*(b.start + b.free for b in own), np.empty(0)]).astype(np.int64)
 
 
 def _integrated(layout: Layout) -> bool:

@@ -3,19 +3,22 @@
 `polbayes.fit.density.expansion` defines the coordinates.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from polbayes.fit.density import kernel
-from polbayes.fit.density.clusters import clusters, deciding, leading, leads, members
+from polbayes.fit.density import expansion, kernel
+from polbayes.fit.density.ahead import Ahead, deciding, difficulties, leading, nested, own_views
+from polbayes.fit.density.clusters import clusters, members
 from polbayes.fit.density.layout import Block, Layout
 from polbayes.fit.density.mode import Start
-from polbayes.fit.density.units import entering, evaluate, noise_of
+from polbayes.fit.density.units import entering, noise_of
 from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.spec import IN_UNITS
+
+# Parts whose effects are on the logarithm of a width, which is measured in units of answers.
+_WIDTHS = ("threshold", "sigma")
 
 
 def known_of(
@@ -23,46 +26,33 @@ def known_of(
 ) -> tuple[np.ndarray, ...]:
     """Return the arguments `KNOWN` of `polbayes.fit.density.expansion.expand`.
 
-    They are the information in the answers at the mode. ``mode`` ``[lead]`` of coefficients, of the
-    effects sampled one by one, those of decisiveness and leading ones first (h / (q + 1 / s²) with
-    the scale s at the mode), and of the free effects in clusters, or if not `jointly` of the
-    correlated ones. For the effects sampled one by one, ``total`` (q + 1 / s²), ``precision`` (q)
-    and ``base``, the mode where all leads are 0, ``[effect]``; ``lead`` and ``weight``
-    ``[effect, lead]``: positions in ``mode``, and the change of an effect per unit of each; and
-    ``stop`` ``[effect, 2]``, the number of leads that have a unit, which come first, and of all.
+    They are the information in the answers at the mode about the effects sampled one by one, or
+    about coordinates of theirs: ``total`` (q + 1 / s²), ``precision`` (q) and ``base``, the mode
+    (h / (q + 1 / s²) with the scale s at the mode) where all leads are 0, ``[effect]``; ``lead``
+    and ``weight`` ``[effect, lead]``: positions (`polbayes.fit.density.ahead`), and the change of
+    an effect per unit of each; and ``stop`` ``[effect, 2]``, the number of leads that have a unit,
+    which come first, and of all.
     """
-    at, others = _one_by_one(layout, jointly), _others(layout, jointly)
-    every = np.concatenate([at, others])
-    free, scale = _at_mode(layout, start, jointly), scales_of(layout)
-    total = start.scales[scale[at]] ** -2.0 / (1 - start.reliability[at])
-    mode = np.concatenate([start.coefficients, free[every]])
-    united = np.concatenate([units.united[0], units.united[1][every]])
-    coefficients = len(start.coefficients)
-    place = np.zeros(len(free), dtype=np.int64)
-    place[every] = coefficients + np.arange(len(every))
-    lead = np.concatenate([np.arange(coefficients), place[leading(layout)], [0]])
-    # What other effects determine is no coordinate.
-    there = (np.arange(len(lead)) < coefficients) | (lead > 0)
-    follows, weight = start.follows[at], start.weight[at]
-    weight = weight * there[follows]
-    order = np.argsort(
-        np.where(weight == 0, 2, np.where(united[lead[follows]], 0, 1)), kind="stable"
-    )
-    lead, weight = (np.take_along_axis(a, order, axis=1) for a in (lead[follows], weight))
+    at, ahead = one_by_one(layout, jointly)[0], Ahead(layout)
+    scale, mode = scales_of(layout)[at], ahead.values(start.coefficients, start.effects)
+    total = start.scales[scale] ** -2.0 / (1 - start.reliability[at])
+    lead, weight = start.follows[at], start.weight[at]
+    united = units.united(ahead)[lead]
+    order = np.argsort(np.where(weight == 0, 2, np.where(united, 0, 1)), kind="stable")
+    lead, weight, united = (np.take_along_axis(a, order, axis=1) for a in (lead, weight, united))
     used = weight != 0
-    stop = np.stack([(used & united[lead]).sum(axis=1), used.sum(axis=1)], axis=1)
-    base = free[at] - (weight * mode[lead]).sum(axis=1)
-    return mode, base, total, total * start.reliability[at], lead, weight, stop
+    stop = np.stack([(used & united).sum(axis=1), used.sum(axis=1)], axis=1)
+    base = _at_mode(layout, start)[at] - (weight * mode[lead]).sum(axis=1)
+    return base, total, total * start.reliability[at], lead, weight, stop
 
 
-def _at_mode(layout: Layout, start: Start, jointly: bool) -> np.ndarray:
-    """Return ``[effect]`` free coordinates at the mode, but the effects themselves in clusters."""
+def _at_mode(layout: Layout, start: Start) -> np.ndarray:
+    """Return ``[effect]`` coordinates at the mode."""
     found = np.zeros(layout.blocks[-1].stop)
     for block in layout.blocks:
         if block.group is not None:
-            found[block.start + block.free] = start.free(block)
-    if jointly:
-        found[members(layout)] = start.effects[members(layout)]
+            here = slice(block.start, block.stop)
+            found[here] = block.coordinates(start.effects[here])
     return found
 
 
@@ -116,7 +106,7 @@ def joint_of(
         start.effects[at],
         weight,
         start.coefficients,
-        units.united[0],
+        units.common,
         np.concatenate([*totals, empty]),
         np.concatenate([*precisions, empty]),
         group,
@@ -191,50 +181,72 @@ def _zero_sums(
     return group[at], np.array(terms, dtype=np.int64).reshape(len(terms), 5), np.array(held, float)
 
 
-def places_of(layout: Layout, *, jointly: bool) -> dict[str, np.ndarray]:
-    """Return the positions in the vector of effects.
+def places_of(layout: Layout, *, jointly: bool) -> tuple[np.ndarray, ...]:
+    """Return the arguments `PLACES` of `polbayes.fit.density.expansion.expand`.
 
-    ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects sampled one by
-    one, in the order of `known_of`; ``others``: positions of the others; ``group`` ``[effect]``
-    in which an effect sums to zero, -1 for none; ``share`` ``[effect]`` of the group's sum to
-    subtract from it; ``copied``: positions of the scales that follow them; ``tail``: positions of
-    the degrees of freedom of the effects sampled one by one, -1 for a normal distribution.
+    They are ``matrix`` ``[row, coefficient]``; ``scale`` and ``place`` of the effects sampled one
+    by one, in the order of `known_of`; ``others``: positions of the others; ``summed``: positions
+    of the effects that sums determine; ``copied``: positions of the scales that follow them;
+    ``tail``: positions of the degrees of freedom of the effects sampled one by one, -1 for a normal
+    distribution; ``stages`` ``[stage, 2]``, the numbers of effects sampled one by one and of
+    reflections before each stage, and before the end; of the reflections, ``turned`` and ``share``,
+    positions and weights, and ``until``, their number before each reflection, and before the end;
+    and, of what effects follow, ``pooled``, positions of means, and ``entering``, ``factor`` and
+    ``bounds`` of the beliefs.
     """
-    at = _one_by_one(layout, jointly)
+    at, effects = one_by_one(layout, jointly)
     tail = np.full(layout.blocks[-1].stop, -1)
     for block in layout.blocks:
         tail[block.start : block.stop] = block.tail
-    group = np.full(layout.blocks[-1].stop, -1)
-    share, number = np.zeros(len(group)), 0
+    others = _others(layout, jointly)
+    common = np.arange(len(layout.matrix))
+    summed = np.setdiff1d(np.arange(len(tail)), np.concatenate([common, at, others]))
+    turned, share, until, reflections = _reflections(layout, jointly)
+    ahead = Ahead(layout)
+    beliefs = ahead.beliefs
+    return (
+        np.ascontiguousarray(layout.matrix),
+        *(scales_of(layout)[at], at, others, summed),
+        *(np.array(layout.copies, dtype=np.int64), tail[at]),
+        np.stack([effects, reflections], axis=1),
+        *(turned, share, until, ahead.pooled),
+        *(beliefs.entering, beliefs.weight, beliefs.bounds),
+    )
+
+
+def _reflections(
+    layout: Layout, jointly: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``turned``, ``share`` and ``until`` (see `places_of`), and numbers by stage.
+
+    Means of wordings lead after the constraint on these, before they are turned to effects.
+    """
+    inside, special = members(layout), _special(layout)
+    ahead = np.concatenate([leading(layout), _others(layout, jointly)])
+    stages: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(expansion.REST + 1)]
     for block in layout.blocks:
-        within, free = block.within(), np.zeros(block.size, dtype=bool)
-        free[block.free] = True
-        for code in np.unique(within[within >= 0]):
-            here = within == code
-            n = here.sum()
-            group[block.start + np.flatnonzero(here)] = number
-            share[block.start + np.flatnonzero(here & free)] = 1 / (n + math.sqrt(n))
-            share[block.start + np.flatnonzero(here & ~free)] = 1 / math.sqrt(n)
-            number += 1
-    if jointly:
-        group[members(layout)] = -1
-    return {
-        "matrix": np.ascontiguousarray(layout.matrix),
-        "scale": scales_of(layout)[at],
-        "place": at,
-        "others": _others(layout, jointly),
-        "group": group,
-        "share": share,
-        "copied": np.array(layout.copies, dtype=np.int64),
-        "tail": tail[at],
-    }
+        if jointly and block.start in inside:
+            continue
+        stage = expansion.LEADING if block.start in ahead else expansion.REST
+        for number, at in special.items():
+            stage = number if block.start in at else stage
+        stages[stage] += [(block.start + at, weight) for at, weight in block.constraints]
+        stages[-1] += [(block.start + at, weight) for at, weight in block.averages]
+    every = [reflection for stage in stages for reflection in stage]
+    return (
+        _joined([at for at, _ in every]),
+        np.concatenate([*(weight for _, weight in every), np.empty(0)]),
+        np.cumsum([0, *(len(at) for at, _ in every)]),
+        np.cumsum([0, *map(len, stages)]),
+    )
 
 
 @dataclass(frozen=True)
 class Units:
     """Which unit everything is sampled in (`polbayes.fit.density.units`).
 
-    A unit is the number of a model's g or g', that of what models share, or the last one: none.
+    A unit is the number of a model's g or g', that of widths or what else models share, or the last
+    one: none.
     """
 
     of_models: tuple[np.ndarray, ...]  # arguments of `polbayes.fit.density.units.evaluate`
@@ -242,17 +254,21 @@ class Units:
     effects: np.ndarray  # ``[effect]``
     # ``[coefficient]`` and ``[effect]`` whether it has a unit, in whichever one it is sampled: what
     # follows it does so in units.
-    united: tuple[np.ndarray, np.ndarray]
-    # ``[effect]`` the model whose log g is added to an effect on the width of its cutpoints, -1 for
-    # other effects.
+    common: np.ndarray
+    varying: np.ndarray
+    # ``[effect, 2]`` for an effect on the logarithm of a width, the unit in which it is a constant
+    # and that of what widths have in common; -1 for other effects.
     stretched: np.ndarray
+
+    def united(self, ahead: Ahead) -> np.ndarray:
+        """Return for all that leads whether it has a unit."""
+        beliefs = np.ones(len(ahead.beliefs.views), dtype=bool)
+        return np.concatenate([self.common, self.varying, self.varying[ahead.pooled], beliefs])
 
     def arrays(self, layout: Layout, *, jointly: bool) -> tuple[np.ndarray, ...]:
         """Return the arguments `UNITS` of `polbayes.fit.density.expansion.expand`."""
-        at = _one_by_one(layout, jointly)
-        every = np.concatenate([at, _others(layout, jointly)])
-        unit = np.concatenate([self.numbers[: layout.matrix.shape[1]], self.effects[every]])
-        return (*self.of_models, np.array(len(deciding(layout))), unit, self.stretched[at])
+        at, _ = one_by_one(layout, jointly)
+        return (*self.of_models, self.effects[at], self.stretched[at])
 
 
 def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
@@ -267,15 +283,18 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
     names = levels(cells.frame, ["model"])[1]["model"]
     number, models = {name: k for k, name in enumerate(names)}, len(names)
     own = [b for b in layout.blocks if b.part == "decisiveness"]
-    plain = 2 * models + 1
-    shared = 2 * models if own else plain
+    level, plain = 2 * models, 2 * models + 2
+    shared = 2 * models + 1 if own else plain
+    # Widths that sum to zero are relative to their mean.
+    summed = any(b.part == "threshold" and (b.within() >= 0).any() for b in layout.blocks)
+    wide = level if own and summed else shared
     viewed = any(b.part == "quirk" for b in layout.blocks)
     numbers = [
         np.array([plain if viewed or part not in IN_UNITS else shared for part, *_ in some])
         for some in (layout.coefficients, layout.scales)
     ]
     effects = np.full(layout.blocks[-1].stop, plain)
-    stretched = np.full(len(effects), -1)
+    stretched = np.full((len(effects), 2), -1)
     for block in layout.blocks:
         group, here = block.group, slice(block.start, block.stop)
         if group is None or not own:
@@ -284,11 +303,12 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
         unit = np.full(block.size, shared)
         if by_model:
             unit = np.repeat(group.levels["model"].map(number).to_numpy(), width)
-            if block.part == "threshold":
-                stretched[here] = unit
+            if block.part in _WIDTHS:
+                stretched[here, 0] = unit
+                stretched[here, 1] = wide if block.part == "threshold" else plain
             if viewed and cells.counts.size and not _by_prompt(layout, cells, block):
                 unit = models + unit
-        elif viewed and "item" in group.levels:
+        elif viewed and "item" in group.levels and (cells.counts.size or not block.averages):
             unit[:] = plain
         if block.part in IN_UNITS:
             effects[here] = unit
@@ -297,14 +317,15 @@ def units_of(layout: Layout, start: Start, cells: Cells) -> Units:
                 if not viewed or (len(used) == 1 and used[0] < models):
                     numbers[1][scale] = used[0] if len(used) == 1 else shared
     numbers[1][list(layout.copies)] = plain
-    gaps = np.full(len(start.gaps), shared)
+    gaps = np.full(len(start.gaps), wide)
     common = [bool(own) and part in IN_UNITS for part, *_ in layout.coefficients]
     every = [np.full(b.size, bool(own) and b.part in IN_UNITS) for b in layout.blocks]
     return Units(
         _of_models(layout, start, cells),
         np.concatenate([*numbers, gaps]).astype(int),
         effects,
-        (np.array(common, dtype=bool), np.concatenate(every)),
+        np.array(common, dtype=bool),
+        np.concatenate(every),
         stretched,
     )
 
@@ -319,42 +340,51 @@ def _by_prompt(layout: Layout, cells: Cells, block: Block) -> bool:
 
 
 def _of_models(layout: Layout, start: Start, cells: Cells) -> tuple[np.ndarray, ...]:
-    """Return the arguments of `polbayes.fit.density.units.evaluate` after the first two."""
-    rows, settled = len(layout.matrix), deciding(layout)
+    """Return the arguments of `polbayes.fit.density.units.evaluate` after the first two.
+
+    They are followed by the positions of coefficients and effects that decisiveness consists of,
+    and by their values at the mode (``settled`` and ``middle``).
+    """
+    rows, ahead = len(layout.matrix), Ahead(layout)
     scales = start.scales[np.array(layout.copies, dtype=int)]
     everything = np.concatenate([start.everything(layout), scales])
     sharp = entering(layout, cells, kernel.DECISIVENESS)
     at = sharp @ everything
     spread = entering(layout, cells, kernel.SPREAD)[:, layout.blocks[-1].stop :]
     noise = [noise_of(*of_model) for of_model in zip(at, spread @ scales, strict=True)]
-    # Of effects that sum to zero, the others determine the last one.
-    constraint = np.zeros((layout.blocks[-1].stop, len(settled)))
-    constraint[settled, np.arange(len(settled))] = 1.0
-    places = places_of(layout, jointly=True)
-    for group in np.unique(places["group"][settled]):
-        if group >= 0:
-            here = places["group"] == group
-            inside = here[settled]
-            constraint[np.ix_(here, inside)] -= places["share"][here][:, None]
-    slopes = np.hstack([sharp[:, :rows] @ layout.matrix, sharp[:, : len(constraint)] @ constraint])
-    weight = sharp[:, : len(constraint)] @ start.reliability + 1e-6
-    return slopes, at, np.ascontiguousarray(spread), np.array(noise), weight / weight.sum()
+    slopes = np.hstack([sharp[:, :rows] @ layout.matrix, sharp[:, deciding(layout)]])
+    weight = sharp[:, : layout.blocks[-1].stop] @ start.reliability + 1e-6
+    middle = ahead.values(start.coefficients, start.effects)[ahead.settled]
+    of_models = (slopes, at, np.ascontiguousarray(spread), np.array(noise), weight / weight.sum())
+    return (*of_models, ahead.settled, middle)
 
 
-def _one_by_one(layout: Layout, jointly: bool) -> np.ndarray:
-    """Return the positions of the effects that are sampled one by one.
+def one_by_one(layout: Layout, jointly: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of the effects, or coordinates, that are sampled one by one.
 
-    Those of decisiveness come first, then leading ones.
+    They come in the order of the stages of `polbayes.fit.density.expansion`. The second result are
+    the numbers of those before each stage, and of all.
     """
-    first = deciding(layout)
     alone = [b for b in layout.blocks if b.group is not None and not b.correlated]
-    at = _joined([b.start + b.free for b in sorted(alone, key=lambda block: not leads(block))])
-    at = np.concatenate([first, at[~np.isin(at, first)]])
-    inside = np.isin(at, members(layout))
+    every, inside = _joined([b.start + b.free for b in alone]), members(layout)
     if jointly:
-        return at[~inside]
-    ahead = np.isin(at, np.concatenate([first, leading(layout)]))
-    return np.concatenate([at[ahead & ~inside], at[inside], at[~ahead]])
+        every = every[~np.isin(every, inside)]
+    stage = np.full(len(every), expansion.REST)
+    stage[np.isin(every, leading(layout))] = expansion.LEADING
+    for number, at in _special(layout).items():
+        stage[np.isin(every, at)] = number
+    numbers = np.bincount(stage, minlength=expansion.REST + 1)
+    order = np.lexsort([np.isin(every, own_views(layout)[0]), np.isin(every, inside), stage])
+    return every[order], np.append(0, np.cumsum(numbers))
+
+
+def _special(layout: Layout) -> dict[int, np.ndarray]:
+    """Return the positions of effects with a stage of their own, by stage."""
+    return {
+        expansion.DECIDED: deciding(layout),
+        expansion.DIFFICULTIES: difficulties(layout),
+        expansion.WORDINGS: nested(layout),
+    }
 
 
 def _others(layout: Layout, jointly: bool) -> np.ndarray:
@@ -382,19 +412,23 @@ def draw(
 
     For arguments see `polbayes.fit.density.expansion.expand`.
     """
-    (_, scale, *_, copied, tail), (*rest, decided, unit, stretched) = places, of_units
+    (_, scale, place, *_), tail, (*_, unit, stretched) = places, places[6], of_units
     z = rng.standard_normal(len(scale))
     heavy = tail >= 0
     z[heavy] = rng.standard_t(nu[tail[heavy]])
-    mode, base, total, precision, lead, weight, stop = known
-    ahead = np.concatenate([b, sd[scale] * z, others])
-    until = len(b) + int(decided)
-    logs = evaluate(ahead[:until] - mode[:until], abs(sd[copied]), *rest)
-    own = unit[len(b) : len(b) + len(z)]
-    grown = np.exp(logs[own])[:, None]
+    base, total, precision, lead, weight, stop = known
+    ahead = expansion.blank(b, others, places)
+    ahead[len(b) + place] = sd[scale] * z
+    expansion.reflect(expansion.DECIDED, ahead, places)
+    logs = expansion.logs_of(ahead, sd, places, of_units)
+    for stage in (expansion.LEADING, expansion.DIFFICULTIES, expansion.WORDINGS):
+        expansion.reflect(stage, ahead, places)
+    expansion.derive(ahead, places)
+    grown = np.exp(logs[unit])[:, None]
     by_unit = np.where(np.arange(lead.shape[1]) < stop[:, :1], grown, 1.0)
     expected = base + (ahead[lead] * weight * by_unit).sum(axis=1)
-    expected -= np.where(stretched >= 0, logs[stretched] - logs[-2], 0.0)
+    one, two = stretched.T
+    expected -= np.where(one >= 0, logs[one] - logs[two], 0.0)
     s = sd[scale] * grown[:, 0]
     spread = np.sqrt(1 + precision * s**2)
     return z * spread - s * expected * total / spread

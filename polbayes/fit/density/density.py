@@ -40,8 +40,26 @@ _compiled = compiled_with(
 
 
 @_compiled
+def _turn(x: np.ndarray, places: np.ndarray, until: np.ndarray) -> np.ndarray:
+    """Reflect coordinates of all models, so that their mean is one (`Density._turned`)."""
+    found, start = x.copy(), 0
+    for stop in until:
+        share = (stop - start) ** -0.5
+        total = found[places[stop - 1]]
+        for k in range(start, stop):
+            total += share * found[places[k]]
+        total /= 1.0 + share
+        for k in range(start, stop):
+            found[places[k]] -= share * total
+        found[places[stop - 1]] -= total
+        start = stop
+    return found
+
+
+@_compiled
 def expand(
-    x: np.ndarray,
+    y: np.ndarray,
+    turned: tuple,
     prior: tuple,
     sizes: tuple,
     clusters: tuple,
@@ -50,13 +68,13 @@ def expand(
     of_units: tuple,
     numbers: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """Compute the parameters and effects at a point.
+    """Compute the parameters at a point, and what leads, effects included.
 
     `numbers` are the units of coefficients, scales and distances of cutpoints, whose coordinates
     are their values in it (or the logarithm of these); a coefficient that is the mean of effects
     is less that of those that are sampled (`polbayes.fit.density.joint`).
     """
-    _, _, positive, at = prior
+    x, (_, _, positive, at) = _turn(y, *turned), prior
     first_gap, sampled = sizes[0] + sizes[1], (at >= 0).sum()
     first_tail = first_gap + sizes[2] + sizes[3]
     until = first_tail + sizes[4]
@@ -65,8 +83,8 @@ def expand(
     # What the units depend on has none.
     plain = prior_densities.evaluate(x, *prior)[0]
     b, sd, nu = plain[: sizes[0]], plain[sizes[0] : first_gap], plain[first_tail:until]
-    ahead = np.empty(sizes[0] + w.shape[0])
-    logs, _ = expansion.decide(b, sd, w, nu, ahead, known, places, of_units)
+    ahead = expansion.blank(b, np.zeros(places[3].shape[0]), places)
+    logs, _ = expansion.decide(sd, w, nu, ahead, known, places, of_units)
     own, total = x.copy(), 0.0
     for k in range(numbers.shape[0]):
         if at[k] >= 0 and positive[k]:
@@ -82,13 +100,15 @@ def expand(
             own[at[clusters[-1][g]]] += means[g]
     values, slopes, of_prior, density = prior_densities.evaluate(own, *prior)
     b, sd, nu = values[: sizes[0]], values[sizes[0] : first_gap], values[first_tail:until]
-    effects, of_w = expansion.expand(b, sd, w, others, nu, known, places, of_units)
-    return values, effects, others, slopes, of_prior, logs, means, of_w + (total + density), less
+    ahead, logs, of_w = expansion.unfold(b, sd, w, others, nu, known, places, of_units)
+    density = np.array(of_w + total + density)
+    return values, ahead, others, slopes, of_prior, logs, means, density, less, x
 
 
 @_compiled
 def log_density(
-    x: np.ndarray,
+    y: np.ndarray,
+    turned: tuple,
     prior: tuple,
     sizes: tuple,
     clusters: tuple,
@@ -103,8 +123,8 @@ def log_density(
     coder: tuple,
 ) -> tuple[float, np.ndarray]:
     """Compute the log-posterior, up to a constant, and its gradient."""
-    values, effects, others, by_coordinate, of_prior, logs, means, density, less = expand(
-        x, prior, sizes, clusters, known, places, of_units, numbers
+    values, ahead, others, by_coordinate, of_prior, logs, means, density, less, x = expand(
+        y, turned, prior, sizes, clusters, known, places, of_units, numbers
     )
     _, _, positive, at = prior
     first_gap = sizes[0] + sizes[1]
@@ -114,8 +134,8 @@ def log_density(
     sampled = (at >= 0).sum()
     behind = sampled + places[2].shape[0]
     w, joined = x[sampled:behind], x[behind:]
-    b, sd, nu = values[: sizes[0]], values[sizes[0] : first_gap], values[first_tail:until]
-    readings = values[first_reading:first_tail]
+    sd, nu = values[sizes[0] : first_gap], values[first_tail:until]
+    effects, readings = expansion.with_copies(ahead, sd, places), values[first_reading:first_tail]
     total, gradient = density.item(), np.zeros(x.shape[0])
     for row in range(bounds.shape[0]):
         inside = 0.0
@@ -135,16 +155,15 @@ def log_density(
         fit, more, _, _ = kernel.evaluate(effects, none, none, *validity)
         total += fit
         of_effects += more
-    ahead = np.zeros(sizes[0] + w.shape[0] + others.shape[0])
     of_ahead, of_values = np.zeros(ahead.shape[0]), np.zeros(values.shape[0])
     of_logs = np.zeros(logs.shape[0])
     slopes = (
         *(of_ahead, of_values[sizes[0] : first_gap], gradient[sampled:behind]),
         *(of_values[first_tail:until], of_logs),
     )
-    rest = (known, places, of_units)
-    expansion.pull_back_effects(b, sd, w, others, nu, *rest, of_effects, 1.0, ahead, slopes)
-    of_others = of_ahead[sizes[0] + w.shape[0] :]
+    given, rest = (sd, w, nu, ahead), (known, places, of_units)
+    expansion.pull_back_effects(*given, logs, *rest, of_effects, 1.0, slopes)
+    of_others = of_ahead[sizes[0] + places[3]]
     joint.pull_back(
         *(joined, values, less, logs, *clusters, others, means, of_others),
         *(of_ahead[: sizes[0]] + of_prior[: sizes[0]], of_values, of_ahead, of_logs),
@@ -158,7 +177,7 @@ def log_density(
             if not positive[k]:
                 slope = slope * (less[k] if k < sizes[0] else values[k]) + 1.0
             of_logs[numbers[k]] -= slope
-    expansion.pull_back_units(sd, w, nu, *rest, 1.0, ahead, slopes)
+    expansion.pull_back_units(*given, *rest, 1.0, slopes)
     of_values[: sizes[0]] = of_ahead[: sizes[0]]
     of_values[first_reading:first_tail] = confusion.pull_back(readings, *coder, of_tables)
     for k in range(values.shape[0]):
@@ -167,7 +186,7 @@ def log_density(
             if k < numbers.shape[0] and not positive[k]:
                 slope *= math.exp(-logs[numbers[k]])
             gradient[at[k]] = slope
-    return total, gradient
+    return total, _turn(gradient, *turned)
 
 
 @dataclass(frozen=True)
@@ -202,7 +221,7 @@ class Density:
         return len(numbers[0]), len(numbers[1]), len(numbers[2]), len(numbers[3]), tails
 
     @cached_property
-    def _places(self) -> dict[str, np.ndarray]:
+    def _places(self) -> tuple[np.ndarray, ...]:
         return places_of(self._layout, jointly=True)
 
     @cached_property
@@ -213,11 +232,12 @@ class Density:
     def _expansion(self) -> tuple[Any, ...]:
         """Arguments of `expand` after the coordinates."""
         return (
+            self._turned(),
             self._scalars.arrays,
             self.sizes,
             self._clusters(),
             known_of(self._layout, self.built.start, self._units, jointly=True),
-            tuple(self._places[name] for name in expansion.PLACES),
+            self._places,
             self._units.arrays(self._layout, jointly=True),
             self._units.numbers,
         )
@@ -247,6 +267,27 @@ class Density:
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 
+    def _turned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of coordinates that are turned together, and where each ends.
+
+        What models share is less well known than how they differ, so that the coordinates of all
+        models move together: those of a term with one effect of every model.
+        """
+        named = dict(zip(expansion.PLACES, self._places, strict=True))
+        order = np.full(self._layout.blocks[-1].stop, -1)
+        every = np.concatenate([named["place"], named["others"]])
+        order[every] = self._scalars.sampled + np.arange(len(every))
+        found = []
+        for block in self._layout.blocks:
+            if block.group is None or block.group.term.factors != ("model",):
+                continue
+            width = len(block.group.columns)
+            for column in range(width):
+                at = order[np.arange(block.start + column, block.stop, width)]
+                found.append(at[at >= 0])
+        ends = np.cumsum([len(at) for at in found])
+        return np.concatenate([*found, np.empty(0, dtype=int)]), ends.astype(np.int64)
+
     def _clusters(self) -> tuple[np.ndarray, ...]:
         """Return the arguments of `polbayes.fit.density.joint.expand` after the values."""
         coefficients, scales = self.sizes[:2]
@@ -259,10 +300,14 @@ class Density:
         return joint_of(self._layout, self.built.start, self._units, scale, cor)
 
     @property
+    def _effects(self) -> int:
+        named = dict(zip(expansion.PLACES, self._places, strict=True))
+        return len(named["place"]) + len(named["others"])
+
+    @property
     def size(self) -> int:
         """Number of coordinates."""
-        effects = len(self._places["place"]) + len(self._places["others"])
-        return self._scalars.sampled + effects
+        return self._scalars.sampled + self._effects
 
     def start(self, seed: int) -> np.ndarray:
         """Draw a point near the mode."""
@@ -277,8 +322,7 @@ class Density:
         numbers = np.where(factor, numbers * np.exp(move), numbers + move)
         positive = self._scalars.positive
         pieces = [np.where(positive, np.log(np.where(positive, numbers, 1)), numbers)[own]]
-        effects = len(self._places["place"]) + len(self._places["others"])
-        pieces.append(rng.uniform(-JITTER, JITTER, effects))
+        pieces.append(rng.uniform(-JITTER, JITTER, self._effects))
         return np.concatenate(pieces)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -287,12 +331,12 @@ class Density:
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parameters at a point by their names in the PyMC model."""
-        values, effects, *_ = expand(x, *self._expansion)
+        values, ahead, *_ = expand(x, *self._expansion)
         b, sd, gap, reading, nu, correlations = np.split(values, np.cumsum(self.sizes))
         # Effects with a scale of the other sign have the opposite correlation.
         names = [correlation_name(block) for block in self._pairs]
         signs = [np.sign(sd[p.scales[0] : sum(p.scales)]).prod() for p in self._pairs]
         found = dict(zip(names, correlations * signs, strict=True))
         known = {"b": b, "sd": abs(sd), "gap": gap, "reading": reading, "nu": nu}
-        known["effects"] = effects
+        known["effects"] = expansion.with_copies(ahead, sd, self._places)
         return {**known, **found}

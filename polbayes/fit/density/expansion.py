@@ -18,12 +18,10 @@ sampler, not the posterior: the prior of w is the one under which z is standard 
 
 The observation is one of the effect in its unit, u g (`polbayes.fit.density.units`): s is g times
 the scale, and leads that have a unit are multiplied by the same g. The effects of decisiveness,
-which determine the units, come first.
+which determine the units, come first, and then those that lead (`polbayes.fit.density.ahead`).
 
-A group of n effects that sum to zero has n - 1 free coordinates x with sum S, from which
-u_j = x_j - S / (n + sqrt(n)) and the last u_n = -S / sqrt(n): an isometry onto the vectors that
-sum to zero, so that independent normal coordinates give independent normal effects conditioned on
-summing to zero.
+From these coordinates reflections lead to effects that sum to zero, and to effects whose mean is
+a coordinate of its own (`polbayes.fit.density.layout.Block.reflections`).
 
 If effects have a t distribution, z has one with the same degrees of freedom, and w is the same
 linear function of it as for normal effects.
@@ -41,9 +39,16 @@ from polbayes.fit.density.scores import digamma
 # The arguments of `expand` after the coordinates (`polbayes.fit.density.coordinates`): the
 # information in the answers, positions, and the units. They are handed over, so that data sets of
 # one design share a compiled function.
-KNOWN = ("mode", "base", "total", "precision", "lead", "weight", "stop")
-PLACES = ("matrix", "scale", "place", "others", "group", "share", "copied", "tail")
-UNITS = (*units.ARGUMENTS, "decided", "unit", "stretched")
+KNOWN = ("base", "total", "precision", "lead", "weight", "stop")
+PLACES = (
+    *("matrix", "scale", "place", "others", "summed", "copied", "tail", "stages"),
+    *("turned", "share", "until", "pooled", "entering", "factor", "bounds"),
+)
+UNITS = (*units.ARGUMENTS, "settled", "middle", "unit", "stretched")
+
+# Rows of ``stages``, of effects and reflections that belong together: decisiveness, what leads,
+# difficulties, wordings whose means lead, and the rest. Each row has the numbers of all before.
+DECIDED, LEADING, DIFFICULTIES, WORDINGS, REST = range(5)
 
 _compiled = compiled_with(units)
 # Handing over so many arrays for each effect would take longer than what is done with them.
@@ -79,16 +84,9 @@ def _deviate(
     return (w + s * expected * total[effect] / spread) / spread, spread, expected
 
 
-@_inlined
-def _stretch(logs: np.ndarray, unit: int) -> float:
-    """Return by how much the mode of an effect on widths is lower, 0 for other effects."""
-    return logs[unit] - logs[logs.shape[0] - 2] if unit >= 0 else 0.0
-
-
 @_compiled
 def _draw(
-    start: int,
-    stop: int,
+    stage: int,
     sd: np.ndarray,
     w: np.ndarray,
     nu: np.ndarray,
@@ -98,17 +96,17 @@ def _draw(
     places: tuple,
     own: tuple,
 ) -> float:
-    """Write some effects to `ahead`, and return the log-density of their coordinates.
+    """Write the effects of a stage to `ahead`, and return the log-density of their coordinates.
 
-    In `ahead` are values of coefficients, effects and others, and in `logs` the log g of all units.
+    `logs` are log g of all units.
     """
-    _, base, total, precision, lead, weight, until = known
-    matrix, scale, _, _, _, _, _, tail = places
+    base, total, precision, lead, weight, until = known
+    matrix, scale, place, _, _, _, tail, stages = places[:8]
     unit, stretched = own
     first, grown, logp = matrix.shape[1], np.exp(logs), 0.0
-    for effect in range(start, stop):
-        g, s = grown[unit[first + effect]], sd[scale[effect]]
-        expected = base[effect] - _stretch(logs, stretched[effect])
+    for effect in range(stages[stage, 0], stages[stage + 1, 0]):
+        g, s = grown[unit[effect]], sd[scale[effect]]
+        expected = base[effect] - units.stretch(logs, stretched, effect)
         z, spread, _ = _deviate(
             effect, w[effect], s * g, g, expected, ahead, total, precision, lead, weight, until
         )
@@ -118,13 +116,112 @@ def _draw(
             v = nu[tail[effect]]
             logp += math.lgamma(0.5 * v + 0.5) - math.lgamma(0.5 * v) - 0.5 * math.log(0.5 * v)
             logp -= (0.5 * v + 0.5) * math.log1p(z * z / v) + math.log(spread)
-        ahead[first + effect] = s * z
+        ahead[first + place[effect]] = s * z
     return logp
 
 
 @_compiled
+def _reflect(number: int, values: np.ndarray, places: tuple) -> None:
+    """Reflect the effects of one reflection, which is its own inverse, and that of slopes."""
+    first, (turned, share, until) = places[0].shape[1], places[8:11]
+    start, stop = until[number], until[number + 1]
+    total = values[first + turned[stop - 1]]
+    for k in range(start, stop):
+        total += share[k] * values[first + turned[k]]
+    total /= 1.0 + share[stop - 1]
+    for k in range(start, stop):
+        values[first + turned[k]] -= total * share[k]
+    values[first + turned[stop - 1]] -= total
+
+
+@_compiled
+def reflect(stage: int, ahead: np.ndarray, places: tuple) -> None:
+    """Turn coordinates of a stage's effects to effects."""
+    stages = places[7]
+    for number in range(stages[stage, 1], stages[stage + 1, 1]):
+        _reflect(number, ahead, places)
+
+
+@_compiled
+def _reflect_back(stage: int, of_ahead: np.ndarray, places: tuple) -> None:
+    """Turn slopes by effects to slopes by coordinates."""
+    stages = places[7]
+    for number in range(stages[stage + 1, 1] - 1, stages[stage, 1] - 1, -1):
+        _reflect(number, of_ahead, places)
+
+
+@_compiled
+def _sums(belief: int, ahead: np.ndarray, first: int, places: tuple) -> tuple[float, float, float]:
+    """Return the logarithm of a discrimination, the distance, and a factor of either sign."""
+    entering, factor, bounds = places[12:]
+    logs, distance, signed = 0.0, 0.0, 0.0
+    for k in range(bounds[belief, 0], bounds[belief, 1]):
+        logs += factor[k] * ahead[first + entering[k]]
+    for k in range(bounds[belief, 1], bounds[belief, 2]):
+        distance += factor[k] * ahead[first + entering[k]]
+    for k in range(bounds[belief, 2], bounds[belief, 3]):
+        signed += factor[k] * ahead[first + entering[k]]
+    if bounds[belief, 2] == bounds[belief, 3]:
+        signed = 1.0
+    return math.exp(logs), distance, signed
+
+
+@_compiled
+def derive(ahead: np.ndarray, places: tuple) -> None:
+    """Write means and beliefs to the end of `ahead`."""
+    first, pooled, beliefs = places[0].shape[1], places[11], places[14].shape[0]
+    behind = ahead.shape[0] - beliefs
+    for k in range(pooled.shape[0]):
+        ahead[behind - pooled.shape[0] + k] = ahead[first + pooled[k]]
+    for belief in range(beliefs):
+        growth, distance, signed = _sums(belief, ahead, first, places)
+        ahead[behind + belief] = growth * distance * signed
+
+
+@_compiled
+def _pull_back_derived(ahead: np.ndarray, of_ahead: np.ndarray, places: tuple) -> None:
+    """Take slopes by means and beliefs back to the effects that they are made of."""
+    first, pooled, (entering, factor, bounds) = places[0].shape[1], places[11], places[12:]
+    behind = ahead.shape[0] - bounds.shape[0]
+    for belief in range(bounds.shape[0]):
+        slope = of_ahead[behind + belief]
+        growth, distance, signed = _sums(belief, ahead, first, places)
+        for k in range(bounds[belief, 0], bounds[belief, 1]):
+            of_ahead[first + entering[k]] += slope * growth * distance * signed * factor[k]
+        for k in range(bounds[belief, 1], bounds[belief, 2]):
+            of_ahead[first + entering[k]] += slope * growth * signed * factor[k]
+        for k in range(bounds[belief, 2], bounds[belief, 3]):
+            of_ahead[first + entering[k]] += slope * growth * distance * factor[k]
+    for k in range(pooled.shape[0]):
+        of_ahead[first + pooled[k]] += of_ahead[behind - pooled.shape[0] + k]
+
+
+@_compiled
+def blank(b: np.ndarray, others: np.ndarray, places: tuple) -> np.ndarray:
+    """Return the vector `ahead` with coefficients, effects of common terms and other effects."""
+    matrix, _, place, where, summed = places[:5]
+    first, rows = b.shape[0], matrix.shape[0]
+    effects = rows + place.shape[0] + where.shape[0] + summed.shape[0]
+    ahead = np.zeros(first + effects + places[11].shape[0] + places[14].shape[0])
+    ahead[:first] = b
+    for row in range(rows):
+        for column in range(first):
+            ahead[first + row] += matrix[row, column] * b[column]
+    for k in range(where.shape[0]):
+        ahead[first + where[k]] = others[k]
+    return ahead
+
+
+@_compiled
+def logs_of(ahead: np.ndarray, sd: np.ndarray, places: tuple, of_units: tuple) -> np.ndarray:
+    """Return log g of all units from coefficients and effects of decisiveness."""
+    slopes, at, spread, noise, share, settled, middle = of_units[:7]
+    moved = ahead[settled] - middle
+    return units.evaluate(moved, np.abs(sd[places[5]]), slopes, at, spread, noise, share)
+
+
+@_compiled
 def decide(
-    b: np.ndarray,
     sd: np.ndarray,
     w: np.ndarray,
     nu: np.ndarray,
@@ -133,16 +230,55 @@ def decide(
     places: tuple,
     of_units: tuple,
 ) -> tuple[np.ndarray, float]:
-    """Write coefficients and effects of decisiveness to `ahead`, and return log g.
+    """Write effects of decisiveness to `ahead`, and return log g.
 
     The second result is the log-density of the effects' coordinates.
     """
-    slopes, at, spread, noise, share, decided = of_units[:6]
-    until, none = b.shape[0] + decided.item(), np.zeros(units.number(at))
-    ahead[: b.shape[0]] = b
-    logp = _draw(0, decided.item(), sd, w, nu, ahead, none, known, places, of_units[6:])
-    moved, scales = ahead[:until] - known[0][:until], np.abs(sd[places[6]])
-    return units.evaluate(moved, scales, slopes, at, spread, noise, share), logp
+    none = np.zeros(units.number(of_units[1]))
+    logp = _draw(DECIDED, sd, w, nu, ahead, none, known, places, of_units[7:])
+    reflect(DECIDED, ahead, places)
+    return logs_of(ahead, sd, places, of_units), logp
+
+
+@_compiled
+def unfold(
+    b: np.ndarray,
+    sd: np.ndarray,
+    w: np.ndarray,
+    others: np.ndarray,
+    nu: np.ndarray,
+    known: tuple,
+    places: tuple,
+    of_units: tuple,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Compute what leads, effects included, log g, and the logarithm of the density of w.
+
+    For arguments see `expand`.
+    """
+    ahead = blank(b, others, places)
+    logs, logp = decide(sd, w, nu, ahead, known, places, of_units)
+    logp += _draw(LEADING, sd, w, nu, ahead, logs, known, places, of_units[7:])
+    reflect(LEADING, ahead, places)
+    logp += _draw(DIFFICULTIES, sd, w, nu, ahead, logs, known, places, of_units[7:])
+    reflect(DIFFICULTIES, ahead, places)
+    logp += _draw(WORDINGS, sd, w, nu, ahead, logs, known, places, of_units[7:])
+    reflect(WORDINGS, ahead, places)
+    derive(ahead, places)
+    logp += _draw(REST, sd, w, nu, ahead, logs, known, places, of_units[7:])
+    reflect(REST, ahead, places)
+    return ahead, logs, logp
+
+
+@_compiled
+def with_copies(ahead: np.ndarray, sd: np.ndarray, places: tuple) -> np.ndarray:
+    """Return the effects in `ahead`, followed by copies of scales."""
+    first, copied = places[0].shape[1], places[5]
+    until = ahead.shape[0] - places[11].shape[0] - places[14].shape[0]
+    effects = np.empty(until - first + copied.shape[0])
+    effects[: until - first] = ahead[first:until]
+    for k in range(copied.shape[0]):
+        effects[until - first + k] = abs(sd[copied[k]])
+    return effects
 
 
 @_compiled
@@ -164,37 +300,8 @@ def expand(
     `polbayes.fit.density.coordinates` describes. The effects are followed by copies of scales; the
     density is an array without dimensions.
     """
-    matrix, _, place, where, group, share, copied, _ = places
-    decided = of_units[5]
-    effects = np.zeros(group.shape[0] + copied.shape[0])
-    for row in range(matrix.shape[0]):
-        for column in range(matrix.shape[1]):
-            effects[row] += matrix[row, column] * b[column]
-    first, count = b.shape[0], w.shape[0]
-    ahead = np.zeros(first + count + others.shape[0])
-    ahead[first + count :] = others
-    logs, logp = decide(b, sd, w, nu, ahead, known, places, of_units)
-    logp += _draw(decided.item(), count, sd, w, nu, ahead, logs, known, places, of_units[6:])
-    for effect in range(count):
-        effects[place[effect]] = ahead[first + effect]
-    for k in range(others.shape[0]):
-        effects[where[k]] = others[k]
-    sums = _by_group(effects, np.ones(group.shape[0]), group)
-    for k in range(group.shape[0]):
-        if group[k] >= 0:
-            effects[k] -= sums[group[k]] * share[k]
-    for k in range(copied.shape[0]):
-        effects[group.shape[0] + k] = abs(sd[copied[k]])
-    return effects, np.array(logp)
-
-
-@_compiled
-def _by_group(values: np.ndarray, weight: np.ndarray, group: np.ndarray) -> np.ndarray:
-    sums = np.zeros(group.shape[0])
-    for at in range(group.shape[0]):
-        if group[at] >= 0:
-            sums[group[at]] += weight[at] * values[at]
-    return sums
+    ahead, _, logp = unfold(b, sd, w, others, nu, known, places, of_units)
+    return with_copies(ahead, sd, places), np.array(logp)
 
 
 @_compiled
@@ -207,8 +314,7 @@ _compiled_with_scores = compiled_with(scores, units)
 
 @_compiled_with_scores
 def _pull_back_drawn(
-    start: int,
-    stop: int,
+    stage: int,
     sd: np.ndarray,
     w: np.ndarray,
     nu: np.ndarray,
@@ -221,15 +327,15 @@ def _pull_back_drawn(
     slopes: tuple,
 ) -> None:
     """Turn slopes by effects into those by what `_draw` takes, from the last effect on."""
-    _, base, total, precision, lead, weight, until = known
-    matrix, scale, _, _, _, _, _, tail = places
+    base, total, precision, lead, weight, until = known
+    matrix, scale, place, _, _, _, tail, stages = places[:8]
     of_ahead, of_sd, of_w, of_nu, of_logs = slopes
     unit, stretched = own
-    first, growths, shared = matrix.shape[1], np.exp(logs), logs.shape[0] - 2
-    for effect in range(stop - 1, start - 1, -1):
-        grown, of_drawn = growths[unit[first + effect]], of_ahead[first + effect]
+    first, growths = matrix.shape[1], np.exp(logs)
+    for effect in range(stages[stage + 1, 0] - 1, stages[stage, 0] - 1, -1):
+        grown, of_drawn = growths[unit[effect]], of_ahead[first + place[effect]]
         s = sd[scale[effect]] * grown
-        expected = base[effect] - _stretch(logs, stretched[effect])
+        expected = base[effect] - units.stretch(logs, stretched, effect)
         z, spread, expected = _deviate(
             effect, w[effect], s, grown, expected, ahead, total, precision, lead, weight, until
         )
@@ -249,67 +355,56 @@ def _pull_back_drawn(
         of_s = (of_middle * expected * total[effect] + of_spread * precision[effect] * s) / spread
         of_sd[scale[effect]] += of_drawn * z + of_s * grown
         of_grown = of_s * s
-        if stretched[effect] >= 0:
-            of_logs[stretched[effect]] -= of_expected
-            of_logs[shared] += of_expected
+        if stretched[effect, 0] >= 0:
+            of_logs[stretched[effect, 0]] -= of_expected
+            of_logs[stretched[effect, 1]] += of_expected
         for k in range(until[effect, 0]):
             at, slope = lead[effect, k], weight[effect, k] * of_expected * grown
             of_grown += slope * ahead[at]
             of_ahead[at] += slope
         for k in range(until[effect, 0], until[effect, 1]):
             of_ahead[lead[effect, k]] += weight[effect, k] * of_expected
-        of_logs[unit[first + effect]] += of_grown
+        of_logs[unit[effect]] += of_grown
 
 
 @_compiled_with_scores
 def pull_back_effects(
-    b: np.ndarray,
     sd: np.ndarray,
     w: np.ndarray,
-    others: np.ndarray,
     nu: np.ndarray,
+    ahead: np.ndarray,
+    logs: np.ndarray,
     known: tuple,
     places: tuple,
     of_units: tuple,
     of_effects: np.ndarray,
     density: float,
-    ahead: np.ndarray,
     slopes: tuple,
 ) -> None:
     """Take slopes by effects back to everything but what the units depend on.
 
-    Fills `ahead` with coefficients, effects of decisiveness and leading ones, and others. Slopes by
-    those, by scales, w, nu and log g are added to `slopes`.
+    `ahead` and `logs` are those of `unfold`. Slopes by the vector, by scales, w, nu and log g are
+    added to `slopes`.
     """
-    matrix, _, place, where, group, share, copied, _ = places
-    decided = of_units[5]
+    matrix, copied = places[0], places[5]
     of_ahead, of_sd, _, _, _ = slopes
-    first, count = b.shape[0], w.shape[0]
-    inside = of_effects.copy()
-    sums = _by_group(of_effects, share, group)
-    for k in range(group.shape[0]):
-        if group[k] >= 0:
-            inside[k] -= sums[group[k]]
+    first, number = matrix.shape[1], of_effects.shape[0] - copied.shape[0]
+    of_ahead[first : first + number] += of_effects[:number]
     for k in range(copied.shape[0]):
-        of_sd[copied[k]] += _sign(sd[copied[k]]) * of_effects[group.shape[0] + k]
+        of_sd[copied[k]] += _sign(sd[copied[k]]) * of_effects[number + k]
+    rest = (sd, w, nu, ahead, logs, known, places, of_units[7:], density, slopes)
+    _reflect_back(REST, of_ahead, places)
+    _pull_back_drawn(REST, *rest)
+    _pull_back_derived(ahead, of_ahead, places)
+    _reflect_back(WORDINGS, of_ahead, places)
+    _pull_back_drawn(WORDINGS, *rest)
+    _reflect_back(DIFFICULTIES, of_ahead, places)
+    _pull_back_drawn(DIFFICULTIES, *rest)
+    _reflect_back(LEADING, of_ahead, places)
+    _pull_back_drawn(LEADING, *rest)
     for row in range(matrix.shape[0]):
-        for column in range(matrix.shape[1]):
-            of_ahead[column] += matrix[row, column] * inside[row]
-    for effect in range(count):
-        of_ahead[first + effect] += inside[place[effect]]
-    for k in range(others.shape[0]):
-        of_ahead[first + count + k] += inside[where[k]]
-    ahead[first + count :] = others
-    logs, _ = decide(b, sd, w, nu, ahead, known, places, of_units)
-    # Leading effects come after those of decisiveness, and follow only those before them.
-    leading, lead, until = decided.item(), known[4], known[6]
-    for effect in range(count):
-        for k in range(until[effect, 1]):
-            if lead[effect, k] < first + count:
-                leading = max(leading, lead[effect, k] + 1 - first)
-    _draw(decided.item(), leading, sd, w, nu, ahead, logs, known, places, of_units[6:])
-    rest = (ahead, logs, known, places, of_units[6:], density, slopes)
-    _pull_back_drawn(decided.item(), count, sd, w, nu, *rest)
+        for column in range(first):
+            of_ahead[column] += matrix[row, column] * of_ahead[first + row]
 
 
 @_compiled_with_scores
@@ -317,28 +412,27 @@ def pull_back_units(
     sd: np.ndarray,
     w: np.ndarray,
     nu: np.ndarray,
+    ahead: np.ndarray,
     known: tuple,
     places: tuple,
     of_units: tuple,
     density: float,
-    ahead: np.ndarray,
     slopes: tuple,
 ) -> None:
     """Take slopes by log g and decisiveness back to coefficients, scales and coordinates."""
-    by, at, spread, noise, share, decided = of_units[:6]
+    by, at, spread, noise, share, settled, middle = of_units[:7]
     of_ahead, of_sd, of_w, of_nu, of_logs = slopes
-    until, none = by.shape[1], np.zeros(units.number(at))
-    moved, copied = ahead[:until] - known[0][:until], places[6]
+    copied, none = places[5], np.zeros(units.number(at))
     of_moved, of_scales = units.pull_back(
-        moved, np.abs(sd[copied]), by, at, spread, noise, share, of_logs
+        ahead[settled] - middle, np.abs(sd[copied]), by, at, spread, noise, share, of_logs
     )
-    of_ahead[:until] += of_moved
+    for k in range(settled.shape[0]):
+        of_ahead[settled[k]] += of_moved[k]
     for k in range(copied.shape[0]):
         of_sd[copied[k]] += _sign(sd[copied[k]]) * of_scales[k]
-    rest = (ahead, none, known, places, of_units[6:], density)
-    _pull_back_drawn(
-        0, decided.item(), sd, w, nu, *rest, (of_ahead, of_sd, of_w, of_nu, none.copy())
-    )
+    _reflect_back(DECIDED, of_ahead, places)
+    given = (sd, w, nu, ahead, none, known, places, of_units[7:], density)
+    _pull_back_drawn(DECIDED, *given, (of_ahead, of_sd, of_w, of_nu, none.copy()))
 
 
 @_compiled_with_scores
@@ -355,12 +449,11 @@ def pull_back(
     of_logp: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Turn slopes by the results of `expand` into slopes by b, sd, w, others and nu."""
-    first, count, density = b.shape[0], w.shape[0], of_logp.item()
-    ahead = np.zeros(first + count + others.shape[0])
-    of_ahead, of_sd, of_w = np.zeros(ahead.shape[0]), np.zeros(sd.shape[0]), np.zeros(count)
-    slopes = (of_ahead, of_sd, of_w, np.zeros(nu.shape[0]), np.zeros(units.number(of_units[1])))
-    pull_back_effects(
-        *(b, sd, w, others, nu, known, places, of_units, of_effects, density, ahead, slopes)
-    )
-    pull_back_units(sd, w, nu, known, places, of_units, density, ahead, slopes)
-    return of_ahead[:first], of_sd, of_w, of_ahead[first + count :], slopes[3]
+    first, where, density = b.shape[0], places[3], of_logp.item()
+    ahead, logs, _ = unfold(b, sd, w, others, nu, known, places, of_units)
+    of_ahead, of_sd, of_w = np.zeros(ahead.shape[0]), np.zeros(sd.shape[0]), np.zeros(w.shape[0])
+    slopes = (of_ahead, of_sd, of_w, np.zeros(nu.shape[0]), np.zeros(logs.shape[0]))
+    given = (sd, w, nu, ahead)
+    pull_back_effects(*given, logs, known, places, of_units, of_effects, density, slopes)
+    pull_back_units(*given, known, places, of_units, density, slopes)
+    return of_ahead[:first], of_sd, of_w, of_ahead[first + where], slopes[3]

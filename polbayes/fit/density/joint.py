@@ -29,7 +29,8 @@ import math
 
 import numpy as np
 
-from polbayes.fit.compilation import compiled
+from polbayes.fit.compilation import compiled_with
+from polbayes.fit.density import units
 
 # Columns of the table of clusters: start of its effects among those of all clusters, their number,
 # and start of its matrices.
@@ -37,8 +38,10 @@ FIRST, SIZE, MATRIX = range(3)
 # Columns of the table of terms that sum to zero.
 GROUP, SECOND, SCALE, _, COR = range(5)
 
+_compiled = compiled_with(units)
 
-@compiled
+
+@_compiled
 def _triangle(
     first: int,
     size: int,
@@ -58,7 +61,7 @@ def _triangle(
     return diagonal, left
 
 
-@compiled
+@_compiled
 def _times(matrix: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return a matrix times S."""
     size = diagonal.shape[0]
@@ -71,7 +74,7 @@ def _times(matrix: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.nda
     return found
 
 
-@compiled
+@_compiled
 def _root(product: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return the Cholesky root of I + S' (Q S)."""
     size = diagonal.shape[0]
@@ -87,7 +90,7 @@ def _root(product: np.ndarray, diagonal: np.ndarray, left: np.ndarray) -> np.nda
     return root
 
 
-@compiled
+@_compiled
 def _forward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve L x = right."""
     found = right.copy()
@@ -98,7 +101,7 @@ def _forward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
     return found
 
 
-@compiled
+@_compiled
 def _backward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve L' x = right."""
     found = right.copy()
@@ -109,7 +112,7 @@ def _backward(root: np.ndarray, right: np.ndarray) -> np.ndarray:
     return found
 
 
-@compiled
+@_compiled
 def _pulled(diagonal: np.ndarray, left: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Return S' times a vector."""
     found = diagonal * vector
@@ -118,13 +121,13 @@ def _pulled(diagonal: np.ndarray, left: np.ndarray, vector: np.ndarray) -> np.nd
     return found
 
 
-@compiled
+@_compiled
 def _matrix(matrices: np.ndarray, at: int, size: int) -> np.ndarray:
     """Return that of a cluster."""
     return matrices[at : at + size * size].reshape((size, size))
 
 
-@compiled
+@_compiled
 def _grown(first: int, size: int, logs: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """Return g of a cluster's effects."""
     found = np.empty(size)
@@ -133,7 +136,7 @@ def _grown(first: int, size: int, logs: np.ndarray, unit: np.ndarray) -> np.ndar
     return found
 
 
-@compiled
+@_compiled
 def _value(
     first: int,
     total: np.ndarray,
@@ -148,11 +151,9 @@ def _value(
 ) -> np.ndarray:
     """Return h, the product of precision and value of a cluster's observation."""
     size = total.shape[0]
-    expected, found, shared = np.empty(size), np.zeros(size), logs.shape[0] - 2
+    expected, found = np.empty(size), np.zeros(size)
     for k in range(size):
-        expected[k] = mode[first + k]
-        if stretched[first + k] >= 0:
-            expected[k] -= logs[stretched[first + k]] - logs[shared]
+        expected[k] = mode[first + k] - units.stretch(logs, stretched, first + k)
         for c in range(lead.shape[0]):
             value = lead[c] * (grown[k] if united[c] else 1.0)
             expected[k] += weight[first + k, c] * (value - mode_of_lead[c])
@@ -162,7 +163,7 @@ def _value(
     return found
 
 
-@compiled
+@_compiled
 def expand(
     x: np.ndarray,
     values: np.ndarray,
@@ -192,7 +193,8 @@ def expand(
     (`polbayes.fit.density.prior_densities`); `lead` ``[lead]`` are the coefficients that the
     effects follow, and `logs` log g; `table` is ``[cluster, 3]``; `scale` and `cor`
     ``[effect]`` are positions in `values`, that of a correlation with the effect before (-1 for
-    none), `unit` and `stretched` those in `logs` (`polbayes.fit.density.coordinates.Units`).
+    none), `unit` and `stretched` (two of each) those in `logs`
+    (`polbayes.fit.density.coordinates.Units`).
     `mode` ``[effect]``, `weight` ``[effect, lead]``, `mode_of_lead` ``[lead]`` (which has a unit
     if `united`), and the matrices of all clusters one after the other, `totals` (precision with
     that of the prior at the mode) and `precisions`, are the observation. `group` ``[effect]``
@@ -232,7 +234,7 @@ def expand(
     return density
 
 
-@compiled
+@_compiled
 def _by_group(effects: np.ndarray, group: np.ndarray, number: int) -> np.ndarray:
     """Return ``[group]`` sums."""
     sums = np.zeros(number)
@@ -242,7 +244,7 @@ def _by_group(effects: np.ndarray, group: np.ndarray, number: int) -> np.ndarray
     return sums
 
 
-@compiled
+@_compiled
 def _determinant(
     term: int, values: np.ndarray, shared: float, terms: np.ndarray, held: np.ndarray
 ) -> tuple[float, float, float, float]:
@@ -260,7 +262,7 @@ def _determinant(
     return 1.0 + a + b + a * b * rest, by_s, by_t, -2.0 * a * b * r
 
 
-@compiled
+@_compiled
 def _backward_together(root: np.ndarray, right: np.ndarray) -> None:
     """Solve L' x = right for all columns, in place: the processor computes several at once."""
     size = root.shape[0]
@@ -272,7 +274,7 @@ def _backward_together(root: np.ndarray, right: np.ndarray) -> None:
             right[i, j] /= root[i, i]
 
 
-@compiled
+@_compiled
 def _slopes_of_matrix(root: np.ndarray, of_root: np.ndarray) -> np.ndarray:
     """Turn slopes by the lower triangle L into symmetric ones by L L'."""
     size = root.shape[0]
@@ -289,7 +291,7 @@ def _slopes_of_matrix(root: np.ndarray, of_root: np.ndarray) -> np.ndarray:
     return 0.5 * (half + half.T)
 
 
-@compiled
+@_compiled
 def pull_back(
     x: np.ndarray,
     values: np.ndarray,
@@ -390,9 +392,9 @@ def pull_back(
             for i in range(count):
                 of_expected[i] += total[i, k] * of_h
         for i in range(count):
-            if stretched[first + i] >= 0:
-                of_logs[stretched[first + i]] -= of_expected[i]
-                of_logs[shared] += of_expected[i]
+            if stretched[first + i, 0] >= 0:
+                of_logs[stretched[first + i, 0]] -= of_expected[i]
+                of_logs[stretched[first + i, 1]] += of_expected[i]
             for b in range(lead.shape[0]):
                 slope = weight[first + i, b] * of_expected[i]
                 if united[b]:

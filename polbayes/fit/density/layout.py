@@ -4,14 +4,17 @@ With one vector of effects and one of scales, the compiled model is small for an
 `polbayes.fit.posterior.naming` names the posterior.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
 
-from polbayes.fit.spec.cells import Cells
+from polbayes.fit.spec.cells import Cells, levels
 from polbayes.fit.spec.spec import POSITIONS
 from polbayes.fit.spec.terms import BoundGroup, BoundPart
 
@@ -41,6 +44,9 @@ _SIGNED: Mapping[str, tuple[int, float]] = {"discrimination": (4, 1.0), "difficu
 # Roles that are not those of a part: see `polbayes.fit.density.kernel`.
 _OWN, _SPREAD, _ROLES_IN_ALL = 5, 7, 8
 
+# Smaller weights are rounding errors.
+_NOTHING = 1e-12
+
 # A term is not steady if its effect changes in more than this proportion of the cells.
 _OFTEN = 0.5
 
@@ -62,6 +68,10 @@ class Block:
     # (`polbayes.fit.density.mode.centre`).
     centred: bool = False
     tail: int = -1  # position of the degrees of freedom of a t distribution, -1 for normal effects
+    # ``[effect]`` group whose mean has a coordinate of its own, and the sign with which an effect
+    # enters that mean (`_nested`); None if there are none.
+    nested: np.ndarray | None = None
+    facing: np.ndarray | None = None
 
     @property
     def stop(self) -> int:
@@ -70,11 +80,68 @@ class Block:
 
     @property
     def free(self) -> np.ndarray:
-        """Number of free effects: all but one in a group that sums to zero."""
-        within = self.within()
-        # The others determine the last effect of every group.
-        last = {code: at for at, code in enumerate(within) if code >= 0}
-        return np.setdiff1d(np.arange(self.size), list(last.values()))
+        """Positions of free coordinates: all but one in a group that sums to zero."""
+        return np.setdiff1d(np.arange(self.size), [at[-1] for at, _ in self.constraints])
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Positions of the coordinates of the groups' means (`nested`)."""
+        return np.array([at[-1] for at in self._groups], dtype=int)
+
+    @property
+    def _groups(self) -> list[np.ndarray]:
+        if self.nested is None:
+            return []
+        ends = np.cumsum(np.bincount(self.nested))
+        return np.split(np.argsort(self.nested, kind="stable"), ends[:-1])
+
+    @cached_property
+    def reflections(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Positions and weights of the reflections from coordinates to effects, in their order.
+
+        A reflection turns the axis of the last of some coordinates x to minus the direction of
+        their weights a, a unit vector: x - v (v'x) / (1 + a_last) with v = a, but 1 + a_last last.
+        Where effects sum to zero, the last coordinate is 0, so that the others give the vectors
+        at right angles to a; otherwise it is minus the mean of effects, times their number's root.
+        Turned independent normal coordinates are independent normal effects.
+        """
+        return [*self.constraints, *self.averages]
+
+    @cached_property
+    def constraints(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The reflections that make effects sum to zero."""
+        within, found = self.within(), []
+        for code in np.unique(within[within >= 0]):
+            share = np.where(within == code, (within == code).sum() ** -0.5, 0.0)
+            for at, weight in self.averages:
+                _reflect(share, at, weight)
+            at = np.flatnonzero(abs(share) > _NOTHING)
+            found.append((at, share[at] * np.sign(share[at[-1]])))
+        return found
+
+    @cached_property
+    def averages(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The reflections from means and what is at right angles to them (`nested`)."""
+        if self.facing is None:
+            return []
+        facing = [self.facing[at] * self.facing[at[-1]] for at in self._groups]
+        return [(at, a / math.sqrt(len(a))) for at, a in zip(self._groups, facing, strict=True)]
+
+    def coordinates(self, effects: np.ndarray) -> np.ndarray:
+        """Turn effects ``[effect]`` back into coordinates; those without a free one are 0."""
+        found = effects.copy()
+        for at, weight in reversed(self.reflections):
+            _reflect(found, at, weight)
+        return found
+
+    @property
+    def axes(self) -> sparse.csr_array:
+        """Return ``[effect, group]`` V: effects times I - V V' have means as coordinates."""
+        at = [np.empty(0, dtype=int), *(at for at, _ in self.averages)]
+        values = [np.empty(0), *(_normal(a) / math.sqrt(1 + a[-1]) for _, a in self.averages)]
+        group = np.repeat(np.arange(len(at)) - 1, [len(one) for one in at])
+        entries = np.concatenate(values), (np.concatenate(at), group)
+        return sparse.csr_array(entries, (self.size, len(at) - 1))
 
     @property
     def scale_of(self) -> np.ndarray:
@@ -153,6 +220,18 @@ class Gathering:
         return {name: getattr(self, name) for name in names}
 
 
+def _reflect(values: np.ndarray, at: np.ndarray, weight: np.ndarray) -> None:
+    normal = _normal(weight)
+    values[at] -= normal * (normal @ values[at]) / (1 + weight[-1])
+
+
+def _normal(weight: np.ndarray) -> np.ndarray:
+    """Return the normal of the plane of a reflection (`Block.reflections`)."""
+    found = weight.copy()
+    found[-1] += 1.0
+    return found
+
+
 def _changes(index: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return ``[cell, term]`` whether a term enters differently than in the previous cell."""
     changed = np.ones(index.shape, dtype=bool)
@@ -213,7 +292,8 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         labels = group.scales or (group.columns if group.matrix is not None else ("",))
         scale = (len(scales), len(labels))
         tail = len(tails) if group.term.heavy else -1
-        blocks.append(Block(name, group, start, size, scale, tail=tail))
+        block = Block(name, group, start, size, scale, tail=tail)
+        blocks.append(_nested(block, cells))
         tails += [(name, group.term.name)] if group.term.heavy else []
         scales += [(name, group.term.name, label) for label in labels]
         start += size
@@ -239,6 +319,31 @@ def lay_out(parts: Mapping[str, BoundPart], cells: Cells) -> Layout:
         copies=tuple(range(first, first + count)),
     )
     return replace(whole, integrating=integrating)
+
+
+def _nested(block: Block, cells: Cells) -> Block:
+    """Give the means of every statement's wordings coordinates of their own.
+
+    Answers determine how the wordings differ, and only the sum of their mean and the view of the
+    statement, every model's or where effects are a model's its own. A wording to which agreeing
+    means the opposite enters the mean with a minus.
+    """
+    group, factors = block.group, {"item", "variant"}
+    assert group is not None
+    if block.part != "wording" or not factors <= set(group.term.factors):
+        return block
+    if group.matrix is not None or group.term.heavy or group.integrated:
+        return block
+    rest = [factor for factor in group.term.factors if factor != "variant"]
+    level = pd.DataFrame({"within": block.within(), "scale": group.scale_of})
+    level["code"] = levels(group.levels, rest)[0]
+    keying = pd.Series(cells.frame["keying"].to_numpy()).groupby(group.index).agg(["min", "max"])
+    several = level.groupby("code").nunique() > 1
+    if several.any(axis=None) or level["code"].is_unique or (keying["min"] < keying["max"]).any():
+        return block
+    return replace(
+        block, nested=level["code"].to_numpy(), facing=keying["min"].to_numpy(dtype=float)
+    )
 
 
 def _common_blocks(

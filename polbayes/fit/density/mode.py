@@ -13,7 +13,6 @@ import numpy as np
 
 from polbayes.errors import UserError
 from polbayes.fit.density import kernel
-from polbayes.fit.density.clusters import leading
 from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.density.observed import likelihood_parts
 from polbayes.fit.density.orientation import anchored, first_discriminations
@@ -74,13 +73,12 @@ class Start:
     gaps: np.ndarray  # ``[gap]`` distances of the cutpoints
     # ``[number]`` gamma variables of confusion matrices (`polbayes.fit.coder_errors.confusion`).
     readings: np.ndarray
-    # ``[effect]`` of the group-specific effects, given their scales and leading effects: the
-    # proportion of their variance that the answers remove (zeros before them). Correlated ones
-    # follow nothing.
+    # ``[effect]`` of the coordinates of group-specific effects, given their scales and leading
+    # effects: the proportion of their variance that the answers remove (zeros before them).
+    # Correlated ones follow nothing.
     reliability: np.ndarray
-    # ``[effect, lead]`` the coefficients and leading effects (in the order of
-    # `polbayes.fit.density.clusters.leading`) that an effect follows, and its slopes. All are given
-    # decisiveness, whose own effects follow only its coefficients.
+    # ``[effect, lead]`` positions of what an effect follows (`polbayes.fit.density.ahead`), and its
+    # slopes. All are given decisiveness, whose own effects follow only its coefficients.
     follows: np.ndarray
     weight: np.ndarray
     observed: tuple[Observed, ...]  # by cluster
@@ -92,18 +90,8 @@ class Start:
         return found
 
     def free(self, block: Block) -> np.ndarray:
-        """Return a term's effects in free coordinates.
-
-        The inverse of the constraints in `polbayes.fit.density.model`.
-        """
-        effects, within = self.effects[block.start : block.stop], block.within()
-        last = np.setdiff1d(np.arange(block.size), block.free)
-        move = np.zeros(block.size)
-        for at in last:
-            others = within == within[at]
-            n = others.sum()
-            move[others] = np.sqrt(n) * effects[at] / (n + np.sqrt(n))
-        return (effects - move)[block.free]
+        """Return a term's free coordinates."""
+        return block.coordinates(self.effects[block.start : block.stop])[block.free]
 
 
 def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
@@ -138,7 +126,7 @@ def find_start(layout: Layout, spec: Spec, cells: Cells) -> Start:
         effects = np.concatenate([layout.matrix @ x[:coefficients], inner, scales[copies]])
         bend = curvature(layout, terms, effects, widths)
         precision = np.concatenate([common[1], scales[scale_of] ** -2.0])
-        found = known(layout, bend, precision, _leading_columns(layout))
+        found = known(layout, bend, precision, effects)
         if turn == _ROUNDS:
             break
         known_share = np.clip(1 - found.after / found.before, 0, 1)
@@ -180,7 +168,7 @@ def start_at(layout: Layout, spec: Spec, cells: Cells, values: Mapping[str, np.n
     bend = curvature(layout, _parts(layout, spec, cells), values["effects"], values["gap"])
     of_common = _penalties(layout, spec)[1]
     precision = np.concatenate([of_common, scales[_scale_of_effects(layout)] ** -2.0])
-    found = known(layout, bend, precision, _leading_columns(layout))
+    found = known(layout, bend, precision, values["effects"])
     effects = values["effects"][: layout.blocks[-1].stop]
     return _start(layout, found, values["b"], scales, effects, values["gap"], values["reading"])
 
@@ -288,12 +276,6 @@ def _scales(squares: np.ndarray, share: np.ndarray, wide: np.ndarray) -> np.ndar
     """
     root = np.sqrt(share**2 + 4 * squares / wide**2)
     return np.sqrt(2 * squares / np.maximum(share + root, 1e-9))
-
-
-def _leading_columns(layout: Layout) -> np.ndarray:
-    """Return the columns that effects may follow: coefficients, then leading effects."""
-    rows, coefficients = layout.matrix.shape
-    return np.concatenate([np.arange(coefficients), coefficients - rows + leading(layout)])
 
 
 def centre(layout: Layout, start: Start) -> Layout:

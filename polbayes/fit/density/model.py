@@ -117,12 +117,9 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors, cells: Ce
     nu: Any = pt.zeros(0)
     if layout.tails:
         nu = _vector("nu", priors.tails, np.full(len(layout.tails), FIRST_TAIL))
-    found, at = units_of(layout, start, cells), places_of(layout, jointly=False)
-    known, units = (
-        known_of(layout, start, found, jointly=False),
-        found.arrays(layout, jointly=False),
-    )
-    places = tuple(at[name] for name in PLACES)
+    found, places = units_of(layout, start, cells), places_of(layout, jointly=False)
+    known = known_of(layout, start, found, jointly=False)
+    units, number = found.arrays(layout, jointly=False), len(places[1])
     correlated = [
         _correlated(block, sd, spec, start) for block in layout.blocks if block.correlated
     ]
@@ -136,20 +133,20 @@ def _effects(layout: Layout, spec: Spec, start: Start, priors: Priors, cells: Ce
         return Effects()(b, sd, w, others, nu, *data)
 
     w: Any = pt.zeros(0)
-    if len(at["place"]):
+    if number:
         w = pm.CustomDist(
             "deviates",
             b,
             sd,
             others,
             nu,
-            np.zeros(len(at["place"])),
+            np.zeros(number),
             logp=lambda w, b, sd, others, nu, _: expand(w, b, sd, others, nu)[1],
             random=lambda b, sd, others, nu, _, rng, size: draw(
                 rng, b, sd, others, nu, known, places, units
             ),
             signature="(b),(s),(c),(t),(n)->(n)",
-            initval=_around(np.zeros(len(at["place"]))),
+            initval=_around(np.zeros(number)),
         )
     return pm.Deterministic("effects", expand(w, b, sd, others, nu)[0])
 

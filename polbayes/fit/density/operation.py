@@ -17,13 +17,14 @@ from polbayes.fit.density import expansion, kernel, scores, shifts, together, un
 # PyTensor caches compiled code on disk, and would continue to use it after an upgrade: a hash of
 # the source is part of the cache key.
 
-# The first five arguments of `expand` are sampled, the others tuples of arrays. The lengths of two
-# of these give that of the effects.
+# The first five arguments of `expand` are sampled, the others tuples of arrays. The lengths of some
+# of these add up to that of the effects.
 _SAMPLED = 5
 _PLACES = _SAMPLED + len(expansion.KNOWN)
 _UNITS = _PLACES + len(expansion.PLACES)
 _SLOPES = _UNITS + len(expansion.UNITS)
-_GROUP, _COPIED = (_PLACES + expansion.PLACES.index(name) for name in ("group", "copied"))
+_EFFECTS = ("matrix", "place", "others", "summed", "copied")
+_LENGTHS = [_PLACES + expansion.PLACES.index(name) for name in _EFFECTS]
 
 
 class _Operation(Op):
@@ -115,7 +116,7 @@ class Effects(_Operation):
 
     def shapes_from(self, shapes: list[Any]) -> list[Any]:
         """Give the effects the length of the groups plus the copies of scales."""
-        return [(shapes[_GROUP][0] + shapes[_COPIED][0],), ()]
+        return [(sum(shapes[at][0] for at in _LENGTHS),), ()]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Declare the sampled arguments as differentiable."""

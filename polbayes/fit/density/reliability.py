@@ -8,12 +8,14 @@ effect is its marginal one, from the inverse of the whole curvature.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from polbayes.fit.density import kernel
-from polbayes.fit.density.clusters import clusters, deciding
+from polbayes.fit.density.ahead import Ahead, deciding, difficulties, leading, nested, own_views
+from polbayes.fit.density.clusters import clusters, members
 from polbayes.fit.density.layout import Block, Gathering, Layout
 from polbayes.fit.families import kinds
 
@@ -56,9 +58,7 @@ def curvature(
     rows, coefficients = layout.matrix.shape
     stop = layout.blocks[-1].stop
     columns = coefficients + stop - rows
-    expand = sparse.block_diag(
-        [sparse.csr_array(layout.matrix), sparse.eye_array(stop - rows)], format="csr"
-    )
+    expand = _columns(layout)
     total = sparse.csr_array((columns, columns))
     for kind, answers, at in terms:
         widths = gaps if kind == kinds.ORDINAL else np.empty(0)
@@ -119,9 +119,11 @@ class Known:
     """The information in the answers about the varying effects, given their scales.
 
     ``[effect]`` variances `after` and `before` the answers, and `following` given decisiveness and
-    the leading effects; and ``[effect, lead]`` positions of coefficients and a few leading effects,
-    and the expected change of the effect per unit of each. Leading effects follow coefficients, the
-    steps of a random walk all earlier ones of it, and effects of decisiveness its coefficients.
+    the leading effects, where a group's mean has a coordinate those of coordinates; and
+    ``[effect, lead]`` what an effect follows (`polbayes.fit.density.ahead`) and the expected change
+    per unit of each: coefficients, a few leading effects, and for a view the belief. Leading
+    effects follow coefficients, difficulties also discriminations and wordings also both, the steps
+    of a random walk all earlier ones of it, and effects of decisiveness its coefficients.
     """
 
     after: np.ndarray
@@ -133,63 +135,56 @@ class Known:
 
 
 def known(
-    layout: Layout, bend: sparse.csr_array, precision: np.ndarray, leading: np.ndarray
+    layout: Layout, bend: sparse.csr_array, precision: np.ndarray, effects: np.ndarray
 ) -> Known:
     """Compute the marginal uncertainty of every varying effect.
 
-    `bend` is their `curvature`, `precision` ``[column]`` that of the priors, and `leading` the
-    columns that the effects may follow.
+    `bend` is their `curvature` at `effects` ``[effect]``, those of common terms included, and
+    `precision` ``[column]`` that of the priors.
     """
     coefficients = layout.matrix.shape[1]
+    leads = Ahead(layout)
     groups = [block for block in layout.blocks if block.group is not None]
     shift = coefficients - layout.matrix.shape[0]
     before = 1 / precision[coefficients:]
     whole = (bend + sparse.dia_array((precision[None], 0), bend.shape)).tocsr()
+    single = _single(groups, bend, shift)
+    whole = _turned(whole, layout, single)
     decisive = np.array([part == "decisiveness" for part, *_ in layout.coefficients], dtype=bool)
     common, own = np.flatnonzero(~decisive), np.flatnonzero(decisive)
     decided = shift + deciding(layout)
-    ahead = np.setdiff1d(leading[coefficients:], decided)
-    single = np.setdiff1d(_single(groups, bend, shift), np.concatenate([leading, decided]))
+    ahead = np.setdiff1d(shift + leading(layout), decided)
+    single = np.setdiff1d(single, np.concatenate([ahead, decided]))
     kept = np.setdiff1d(np.arange(len(precision)), single)
     walks = [walk for block in groups for walk in _walks(block, shift)]
-    few = min(_FEW, len(ahead))
-    most = max([len(common) + few, len(own), *(len(walk) - 1 for walk in walks)])
+    most = max([len(common) + min(_FEW, len(ahead)) + 2, len(own), *(len(w) - 1 for w in walks)])
     index = np.zeros((len(precision), most), dtype=int)
     weight = np.zeros(index.shape)
     together = [shift + at for at in clusters(layout)]
-    rest = slice(coefficients, None)
+    varying = slice(coefficients, None)
     if len(kept) > _LARGEST:
-        after = 1 / whole.diagonal()[rest]
+        after = 1 / whole.diagonal()[varying]
         seen = []
         for at in together:
             still = np.zeros((len(at), coefficients))
             seen.append(_observed(np.diag(1 / whole.diagonal()[at]), 1 / precision[at], still))
-        return Known(after, before, after, index[rest], weight[rest], tuple(seen))
+        return Known(after, before, after, index[varying], weight[varying], tuple(seen))
     after, place = np.empty(len(precision)), np.full(len(precision), -1)
     place[kept] = np.arange(len(kept))
     inside, eliminated = _eliminate(whole, single, kept)
     for block in groups:
-        within = block.within()
-        for code in np.unique(within[within >= 0]):
-            at = shift + block.start + np.flatnonzero(within == code)
-            if place[at[0]] >= 0:
-                inside[np.ix_(place[at], place[at])] += _EXACT
-                before[at - coefficients] *= 1 - 1 / len(at)
+        for positions, share in block.constraints:
+            at = shift + block.start + positions
+            if (place[at] >= 0).all():
+                inside[np.ix_(place[at], place[at])] += _EXACT * len(at) * np.outer(share, share)
+                before[at - coefficients] *= 1 - share**2
     inverse = linalg.inv(inside, assume_a="pos", overwrite_a=True, check_finite=False)
     after[kept] = inverse.diagonal()
     for at, rows, variance in eliminated:
         after[at] = variance + rows.multiply(rows @ inverse).sum(axis=1)
-    found = _Following(inverse, place, leading, index, weight)
-    found.follow(decided, own)
-    for walk in walks:
-        if walk[0] in decided:
-            found.walk(walk)
-    found.condition(np.concatenate([own, decided]))
-    found.follow_few(np.setdiff1d(kept, np.concatenate([own, decided])), common, ahead, eliminated)
-    found.follow(ahead, common)
-    for walk in walks:
-        if walk[0] not in decided:
-            found.walk(walk)
+    found = _Following(inverse, place, leads.of_columns, index, weight)
+    believed = _believed(layout, leads, effects)
+    found.follow_all(layout, walks, common, own, eliminated, believed)
     seen = []
     for at in together:
         slopes, left = found.given(at, common)
@@ -198,8 +193,8 @@ def known(
         of_common = np.zeros((len(at), coefficients))
         of_common[:, common] = slopes
         seen.append(_observed(left / np.outer(full, full), 1 / precision[at], of_common))
-    following = found.variance[rest]
-    return Known(after[rest], before, following, index[rest], weight[rest], tuple(seen))
+    following = found.variance[varying]
+    return Known(after[varying], before, following, index[varying], weight[varying], tuple(seen))
 
 
 # Columns, the covariance of the others times their slopes by these, and variances given these.
@@ -227,13 +222,12 @@ class _Following:
         self,
         covariance: np.ndarray,
         place: np.ndarray,
-        leading: np.ndarray,
+        number: np.ndarray,
         index: np.ndarray,
         weight: np.ndarray,
     ) -> None:
         self.covariance, self.place, self.index, self.weight = covariance, place, index, weight
-        self.number, self.variance = np.full(len(place), -1), np.empty(len(place))
-        self.number[leading] = np.arange(len(leading))
+        self.number, self.variance = number, np.empty(len(place))
 
     def given(self, at: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``[at, lead]`` slopes by leads, and the ``[at, at]`` covariance given them."""
@@ -241,6 +235,44 @@ class _Following:
         slopes = _slopes(self.covariance, leads)[:, at].T
         left = self.covariance[np.ix_(at, at)] - slopes @ self.covariance[np.ix_(leads, at)]
         return slopes, left
+
+    def follow_all(
+        self,
+        layout: Layout,
+        walks: list[np.ndarray],
+        common: np.ndarray,
+        own: np.ndarray,
+        eliminated: "_Eliminated",
+        believed: "_Believed",
+    ) -> None:
+        """Let all columns follow what they do (`Known`), stage by stage.
+
+        `common` are the columns of coefficients, and `own` those of decisiveness.
+        """
+        shift = layout.matrix.shape[1] - len(layout.matrix)
+        decided, wordings = shift + deciding(layout), shift + nested(layout)
+        ahead = np.setdiff1d(shift + leading(layout), decided)
+        self.follow(decided, own)
+        for walk in walks:
+            if walk[0] in decided:
+                self.walk(walk)
+        self.condition(np.concatenate([own, decided]))
+        # Where wordings are eliminated, all that is eliminated is theirs.
+        theirs, others = [], eliminated
+        if eliminated and np.isin(eliminated[0][0], wordings).any():
+            theirs, others = eliminated, []
+        kept = np.flatnonzero(self.place >= 0)
+        rest = np.setdiff1d(kept, np.concatenate([own, decided, wordings]))
+        self.follow_few(rest, common, ahead, others, believed)
+        first = np.setdiff1d(ahead, wordings)
+        self.follow_few(np.intersect1d(kept, wordings), common, first, theirs, believed)
+        hard, together = shift + difficulties(layout), shift + members(layout)
+        easy = np.setdiff1d(first, hard)
+        self.follow_few(hard, common, np.setdiff1d(easy, together), [], believed)
+        self.follow(easy, common)
+        for walk in walks:
+            if walk[0] not in decided:
+                self.walk(walk)
 
     def follow(self, at: np.ndarray, leads: np.ndarray) -> None:
         """Let some columns follow all of these leads and nothing else."""
@@ -265,28 +297,114 @@ class _Following:
         common: np.ndarray,
         ahead: np.ndarray,
         eliminated: _Eliminated,
+        believed: "_Believed",
     ) -> None:
-        """Let columns, and those eliminated, follow common ones and the most important others."""
-        lead = self.place[np.concatenate([common, ahead])]
+        """Let columns, and those eliminated, follow common ones and the most important others.
+
+        A view follows its belief by as much as comes nearest to how it follows what that is made
+        of, and the rest as other effects do. The mean of a model's wordings also follows its view.
+        """
+        leads = np.concatenate([common, ahead])
+        lead = self.place[leads]
         of_lead, follow = self.covariance[np.ix_(lead, lead)], _slopes(self.covariance, lead).T
         first, few = len(common), min(_FEW, len(ahead))
-        spread = np.sqrt(of_lead.diagonal()[first:])
+        spread = np.sqrt(of_lead.diagonal())
+        left = self.covariance.diagonal() - (follow * self.covariance[:, lead]).sum(axis=1)
 
-        def take(at: np.ndarray, slopes: np.ndarray) -> None:
-            chosen = np.argsort(-abs(slopes[:, first:] * spread), axis=1)[:, :few]
-            self.index[at, :first], self.weight[at, :first] = common, slopes[:, :first]
+        def take(at: np.ndarray, slopes: np.ndarray, with_kept: Any, variance: np.ndarray) -> None:
+            view = believed.view[at]
+            (has,) = np.nonzero((view >= 0) & (self.place[view] >= 0))
+            own = self.place[view[has]]
+            shared = with_kept(has, own) - (slopes[has] * self.covariance[own][:, lead]).sum(axis=1)
+            by_view = np.zeros(len(at))
+            by_view[has] = shared / left[own]
+            variance[has] -= by_view[has] * shared
+            slopes[has] -= by_view[has, None] * follow[own]
+            number, gradient = believed.of(at, leads)
+            along = (slopes * gradient * spread**2).sum(axis=1)
+            length = (gradient**2 * spread**2).sum(axis=1)
+            by_belief = np.divide(along, length, out=np.zeros(len(at)), where=length > 0)
+            rest = slopes - by_belief[:, None] * gradient
+            chosen = np.argsort(-abs(rest * spread)[:, first:], axis=1)[:, :few]
+            self.variance[at], self.weight[at] = variance, 0.0
+            self.index[at, :first], self.weight[at, :first] = common, rest[:, :first]
             here = slice(first, first + few)
             self.index[at, here] = self.number[ahead][chosen]
-            self.weight[at, here] = np.take_along_axis(slopes[:, first:], chosen, axis=1)
+            self.weight[at, here] = np.take_along_axis(rest[:, first:], chosen, axis=1)
+            self.index[at, first + few], self.weight[at, first + few] = number, by_belief
+            self.index[at, first + few + 1], self.weight[at, first + few + 1] = 0, by_view
+            self.index[at[has], first + few + 1] = self.number[view[has]]
 
-        take(at, follow[self.place[at]])
-        left = self.covariance.diagonal() - (follow * self.covariance[:, lead]).sum(axis=1)
-        self.variance[at] = left[self.place[at]]
+        inside = self.place[at]
+        take(
+            *(at, follow[inside], lambda has, own: self.covariance[inside[has], own]),
+            left[inside],
+        )
         for at, rows, variance in eliminated:
-            slopes = -(rows @ follow)
-            whole = variance + rows.multiply(rows @ self.covariance).sum(axis=1)
-            self.variance[at] = whole - (slopes @ of_lead * slopes).sum(axis=1)
-            take(at, slopes)
+            slopes, across = -(rows @ follow), -(rows @ self.covariance)
+            whole = variance - rows.multiply(across).sum(axis=1)
+            left_over = whole - (slopes @ of_lead * slopes).sum(axis=1)
+            take(at, slopes, lambda has, own, across=across: across[has, own], left_over)
+
+
+@dataclass(frozen=True)
+class _Believed:
+    """What is followed by one effect alone: beliefs, by their slopes near the mode, and views."""
+
+    number: np.ndarray  # ``[column]`` position of a belief in what leads, 0 for none
+    view: np.ndarray  # ``[column]`` that of a model's view, for a mean of its wordings; -1 for none
+    slopes: sparse.csr_array  # ``[column, column]``
+
+    def of(self, at: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of some columns' beliefs, and their slopes by what leads."""
+        return self.number[at], self.slopes[at][:, leads].toarray()
+
+
+def _believed(layout: Layout, leads: Ahead, effects: np.ndarray) -> _Believed:
+    beliefs, expand = leads.beliefs, _columns(layout)
+    shift, columns = layout.matrix.shape[1] - len(layout.matrix), expand.shape[1]
+    slopes = beliefs.slopes(effects[: expand.shape[0]]) @ expand
+    number = np.zeros(columns, dtype=int)
+    number[shift + beliefs.views] = leads.of_beliefs()
+    view, (means, own) = np.full(columns, -1), own_views(layout)
+    view[shift + means] = shift + own
+    entry = np.arange(len(beliefs.views))
+    ones = np.ones(len(entry)), (shift + beliefs.views, entry)
+    return _Believed(number, view, sparse.csr_array(ones, (columns, len(entry))) @ slopes)
+
+
+def _columns(layout: Layout) -> sparse.csr_array:
+    """Return ``[effect, column]`` what effects are made of: coefficients, and themselves."""
+    rest = layout.blocks[-1].stop - len(layout.matrix)
+    parts = [sparse.csr_array(layout.matrix), sparse.eye_array(rest)]
+    return sparse.csr_array(sparse.block_diag(parts, format="csr"))
+
+
+def _turned(whole: sparse.csr_array, layout: Layout, single: np.ndarray) -> sparse.csr_array:
+    """Turn precisions of effects to those of coordinates where a group's mean has one.
+
+    Of columns that are `single`, the precisions within a group count as equal.
+    """
+    shift, axes, groups = layout.matrix.shape[1] - len(layout.matrix), [], 0
+    diagonal = whole.diagonal()
+    alike = np.zeros(len(diagonal))
+    for block in (b for b in layout.blocks if b.averages):
+        at, own = shift + np.arange(block.start, block.stop), block.axes.tocoo()
+        axes.append((own.data, at[own.coords[0]], groups + own.coords[1]))
+        groups += own.shape[1]
+        if np.isin(at, single).all():
+            assert block.nested is not None
+            alike[at] = (np.bincount(block.nested, diagonal[at]) / np.bincount(block.nested))[
+                block.nested
+            ]
+    if not axes:
+        return whole
+    data, row, column = (np.concatenate(entries) for entries in zip(*axes, strict=True))
+    v = sparse.csr_array((data, (row, column)), (len(diagonal), groups))
+    rest = whole - sparse.diags_array(np.where(alike > 0, diagonal, 0.0))
+    across = v @ (v.T @ rest)
+    turned = rest - across - across.T + v @ ((v.T @ rest @ v) @ v.T)
+    return (turned + sparse.diags_array(alike)).tocsr()
 
 
 def _slopes(covariance: np.ndarray, leads: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def noise_of(log_decisiveness: float, spread: float) -> float:
 @compiled
 def number(at: np.ndarray) -> int:
     """Return the number of units, for ``[model]`` numbers."""
-    return 2 * at.shape[0] + 2
+    return 2 * at.shape[0] + 3
 
 
 @compiled
@@ -65,9 +65,10 @@ def evaluate(
     noise: np.ndarray,
     share: np.ndarray,
 ) -> np.ndarray:
-    """Compute ``[unit]`` log g, then log g' of every model, and log g of what they share.
+    """Compute ``[unit]`` log g and then log g' of every model, and log g of all of them.
 
-    The last one is 0, for what has no unit.
+    These are the mean for widths that sum to zero, that for what models share otherwise, and 0 for
+    what has no unit.
 
     `moved` are the distances of coefficients and effects of decisiveness from the mode, and
     `scales` those of what is integrated out. The ``[model]`` log decisiveness, `at` at the mode,
@@ -82,8 +83,19 @@ def evaluate(
         here = noise_of(own, _of_model(model, spread, scales, 0.0))
         found[model] = 0.5 * math.log(noise[model] / here)
         found[models + model] = 0.5 * math.log(_with_views(noise[model]) / _with_views(here))
-        found[2 * models] += share[model] * found[model]
+        found[2 * models] += found[model] / models
+        found[2 * models + 1] += share[model] * found[model]
     return found
+
+
+@compiled
+def stretch(logs: np.ndarray, stretched: np.ndarray, effect: int) -> float:
+    """Return by how much the mode of a logarithm falls as units grow, 0 for most effects.
+
+    `stretched` ``[effect, 2]`` is a unit, -1 for none, and the one relative to which it grows.
+    """
+    own = stretched[effect, 0]
+    return logs[own] - logs[stretched[effect, 1]] if own >= 0 else 0.0
 
 
 @compiled
@@ -110,7 +122,8 @@ def pull_back(
         own = _of_model(model, slopes, moved, at[model])
         wide = _of_model(model, spread, scales, 0.0)
         here = noise_of(own, wide)
-        slope = (of_units[model] + share[model] * of_units[2 * models]) / here
+        slope = of_units[model] + of_units[2 * models] / models
+        slope = (slope + share[model] * of_units[2 * models + 1]) / here
         slope += of_units[models + model] * _LOGISTIC / _with_views(here)
         for k in range(moved.shape[0]):
             of_moved[k] += slope * math.exp(-2.0 * own) * slopes[model, k]

@@ -299,9 +299,10 @@ def bias_measure(built: Built, drawn: xr.Dataset) -> dict[str, Any]:
     models, dims = built.cells.present("model"), built.cells.present("dimension")
     flip = (frame["keying"] * frame["direction"]).to_numpy(dtype=float)
     instruments = built.cells.present("instrument") if _by_instrument(built) else []
+    wording, _ = levels(frame, ("item", "variant"))
     weights = vstack(
         [
-            csr_array(_eq3(built.cells, model, within, instrument)[None] * flip)
+            csr_array(_eq3(built.cells, wording, model, within, instrument)[None] * flip)
             for model in models
             for instrument in (None, *instruments)
             for within in (*([d] for d in dims), dims)
@@ -342,14 +343,18 @@ def _by_item(cells: Cells, flip: np.ndarray) -> tuple[csr_array, Any]:
     return csr_array((weight, (pair, np.arange(len(pair))))), table
 
 
-def _eq3(cells: Cells, model: str, dimensions: Sequence[str], instrument: str | None) -> np.ndarray:
-    """Return ``[cell]`` the weights that turn flipped net agreement into Eq. 3."""
+def _eq3(
+    cells: Cells, wording: np.ndarray, model: str, dimensions: Sequence[str], instrument: str | None
+) -> np.ndarray:
+    """Return ``[cell]`` the weights that turn flipped net agreement into Eq. 3.
+
+    `wording` ``[cell]`` numbers the wordings of statements.
+    """
     frame = cells.frame
     inside = ((frame["model"] == model) & frame["dimension"].isin(dimensions)).to_numpy()
     if instrument is not None:
         inside = inside & (frame["instrument"] == instrument).to_numpy()
     weights, part = np.zeros(len(frame)), cells.part * cells.times
-    wording, _ = levels(frame, ("item", "variant"))
     for side in (-1, 1):
         cell = np.flatnonzero(inside & (frame["direction"] == side).to_numpy())
         if not len(cell):
