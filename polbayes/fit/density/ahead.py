@@ -61,7 +61,7 @@ def nested(layout: Layout) -> np.ndarray:
 
 def _of_all_models(layout: Layout) -> list[Block]:
     """Return the terms of wordings that all models share, whose means have coordinates."""
-    found = [block for block in layout.blocks if block.group is not None and block.averages]
+    found = [block for block in layout.blocks if block.averages]
     return [block for block in found if block.group and "model" not in block.group.term.factors]
 
 

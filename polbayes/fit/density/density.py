@@ -40,18 +40,11 @@ _compiled = compiled_with(
 
 
 @_compiled
-def _turn(x: np.ndarray, places: np.ndarray, until: np.ndarray) -> np.ndarray:
+def _turn(x: np.ndarray, turned: np.ndarray, share: np.ndarray, until: np.ndarray) -> np.ndarray:
     """Reflect coordinates of all models, so that their mean is one (`Density._turned`)."""
     found, start = x.copy(), 0
     for stop in until:
-        share = (stop - start) ** -0.5
-        total = found[places[stop - 1]]
-        for k in range(start, stop):
-            total += share * found[places[k]]
-        total /= 1.0 + share
-        for k in range(start, stop):
-            found[places[k]] -= share * total
-        found[places[stop - 1]] -= total
+        expansion.mirror(found, 0, turned, share, start, stop)
         start = stop
     return found
 
@@ -267,8 +260,8 @@ class Density:
             cells.read.coder.sizes if cells.read else (0, 0, 0),
         )
 
-    def _turned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of coordinates that are turned together, and where each ends.
+    def _turned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return positions and weights of coordinates turned together, and where each term ends.
 
         What models share is less well known than how they differ, so that the coordinates of all
         models move together: those of a term with one effect of every model.
@@ -285,8 +278,9 @@ class Density:
             for column in range(width):
                 at = order[np.arange(block.start + column, block.stop, width)]
                 found.append(at[at >= 0])
-        ends = np.cumsum([len(at) for at in found])
-        return np.concatenate([*found, np.empty(0, dtype=int)]), ends.astype(np.int64)
+        sizes = np.array([len(at) for at in found], dtype=np.int64)
+        every = np.concatenate([*found, np.empty(0, dtype=int)])
+        return every, np.repeat(sizes, sizes) ** -0.5, np.cumsum(sizes)
 
     def _clusters(self) -> tuple[np.ndarray, ...]:
         """Return the arguments of `polbayes.fit.density.joint.expand` after the values."""

@@ -121,10 +121,14 @@ def _draw(
 
 
 @_compiled
-def _reflect(number: int, values: np.ndarray, places: tuple) -> None:
-    """Reflect the effects of one reflection, which is its own inverse, and that of slopes."""
-    first, (turned, share, until) = places[0].shape[1], places[8:11]
-    start, stop = until[number], until[number + 1]
+def mirror(
+    values: np.ndarray, first: int, turned: np.ndarray, share: np.ndarray, start: int, stop: int
+) -> None:
+    """Reflect the values from `first` on at the positions `turned` between start and stop.
+
+    A reflection (`polbayes.fit.density.layout.Block.reflections`) is its own inverse, and that of
+    slopes.
+    """
     total = values[first + turned[stop - 1]]
     for k in range(start, stop):
         total += share[k] * values[first + turned[k]]
@@ -132,6 +136,13 @@ def _reflect(number: int, values: np.ndarray, places: tuple) -> None:
     for k in range(start, stop):
         values[first + turned[k]] -= total * share[k]
     values[first + turned[stop - 1]] -= total
+
+
+@_compiled
+def _reflect(number: int, values: np.ndarray, places: tuple) -> None:
+    """Reflect the effects, or slopes, of one reflection."""
+    turned, share, until = places[8:11]
+    mirror(values, places[0].shape[1], turned, share, until[number], until[number + 1])
 
 
 @_compiled
