@@ -5,7 +5,7 @@ that repeating a command does nothing, and a changed config is recognised.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -148,7 +148,12 @@ def _config_at(path: Path) -> dict[str, Any]:
 
 
 def check_config(
-    folder: Path, text: str, stages: Sequence[str], *, adding: bool = False
+    folder: Path,
+    text: str,
+    stages: Sequence[str],
+    *,
+    finished: Collection[str] = STAGES,
+    adding: bool = False,
 ) -> list[str]:
     """Refuse a config other than the folder's, and say what it adds.
 
@@ -169,9 +174,10 @@ def check_config(
     # First what matters most: another name is only the sign of another experiment.
     of_stages = (one for stage in STAGES for one in changed if one[0] == stage)
     for stage, key, before, now in of_stages:
-        if stage in free - {"probe"}:
+        onwards = STAGES[STAGES.index(stage) :]
+        if stage != "probe" and (stage in free or not set(onwards) & set(finished)):
             continue
-        alone = ",".join(STAGES[STAGES.index(stage) :])
+        alone = ",".join(onwards)
         way_out = f"choose another run_dir or go back to {key}={_shown(before)}"
         if stage != "probe":
             way_out += f", or add stages=[{alone}] to replace that part of the results"

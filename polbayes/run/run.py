@@ -55,7 +55,8 @@ def run(config: RunConfig, text: str, *, command: Sequence[str]) -> None:
     _check_no_other_content(folder)
     if manifest.stages or any((folder / "journal").glob("*.jsonl")):
         # Before the first answer there is nothing that another config could spoil.
-        added = check_config(folder, text, config.stages, adding="probe" in config.stages)
+        adding, finished = "probe" in config.stages, manifest.stages
+        added = check_config(folder, text, config.stages, finished=finished, adding=adding)
     keys, pipeline = keys_of(config, text), pipeline_of(config)
     if not any(s in pipeline.stages for s in config.stages):
         raise UserError(

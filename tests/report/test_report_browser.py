@@ -212,12 +212,13 @@ def test_without_scripts_the_still_figures_and_all_rows_are_there(
 
 @pytest.mark.parametrize("width", [1280, 801, 768, 650, 390])
 def test_the_figure_of_the_answer_shows_whole(browser: Any, report: Path, width: int) -> None:
-    """The verdicts are at its right edge."""
+    """The verdicts are at its right edge, and the second dimension may be below the first."""
     visit = Visit(browser, report, width=width)
     figure = visit.page.locator("#answer figure").first
     frame, picture = (figure.locator(part).bounding_box() for part in (".scroll", "img"))
     assert picture["width"] > 200
     assert picture["x"] + picture["width"] <= frame["x"] + frame["width"] + 1
+    assert picture["y"] + picture["height"] <= frame["y"] + frame["height"] + 1
     visit.context.close()
 
 

@@ -113,6 +113,14 @@ def test_a_nested_key_is_named_in_full(made):
     assert "or add stages=[fit,report] to replace that part of the results" in text
 
 
+def test_a_key_may_change_until_a_stage_that_depends_on_it_is_finished(made):
+    check_config(made, changed(sampler={"draws": 500}), STAGES, finished=["probe", "code"])
+    with pytest.raises(UserError, match=r"coding\.coders="):
+        check_config(made, changed(coding={"coders": ["likert"]}), STAGES, finished=["fit"])
+    with pytest.raises(UserError, match="seed=1, not 2"):
+        check_config(made, changed(seed=2), STAGES, finished=[])
+
+
 def test_an_earlier_stage_offers_all_that_follow(made):
     with pytest.raises(UserError, match=r"stages=\[code,measure,fit,report\]"):
         check_config(made, changed(coding={"coders": ["likert"]}), STAGES)
