@@ -1,8 +1,13 @@
 "use strict";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const theme = (width) => {
+const [LETTER, SYMBOL] = [6.8, 34];
+const theme = (width, longest) => {
   const [ink, soft, faint] = [colour("--ink"), colour("--soft"), colour("--line")];
   const words = { labelColor: ink, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" };
+  const names = Math.max(90, Math.min(380, 0.4 * width));
+  // A legend begins where the rows' names end.
+  const room = width - Math.min(names, LETTER * longest.row) - 10;
+  const columns = Math.floor(room / (LETTER * longest.series + SYMBOL));
   return {
     background: null,
     font: getComputedStyle(document.body).fontFamily,
@@ -11,10 +16,15 @@ const theme = (width) => {
     rule: { color: colour("--link") },
     text: { color: ink, fontSize: 12 },
     axis: { ...words, gridColor: faint, domainColor: soft, tickColor: soft, labelLimit: 180, labelOverlap: false },
-    axisY: { labelLimit: Math.max(90, Math.min(380, 0.4 * width)) },
+    axisY: { labelLimit: names },
     axisQuantitative: { labelOverlap: true },
     axisXQuantitative: { tickCount: Math.max(4, Math.min(10, Math.round(width / 90))) },
-    legend: { ...words, labelLimit: 240 },
+    legend: {
+      ...words,
+      labelLimit: 240,
+      columns: Math.max(1, Math.min(3, columns)),
+      gradientLength: Math.min(200, width - names - 20),
+    },
   };
 };
 const nothing = () => Promise.reject(new Error("A report loads nothing."));
@@ -78,7 +88,7 @@ const draw = async (figure) => {
   figure.classList.add("drawn");
   const least = (spec.usermeta?.columns ?? 0) * 15 + Math.min(400, 0.45 * frame.clientWidth);
   holder.style.minWidth = `${least}px`;
-  const config = theme(frame.clientWidth);
+  const config = theme(frame.clientWidth, spec.usermeta?.longest ?? { row: 0, series: 0 });
   const { spec: compiled } = vegaLite.compile({ width: "container", ...spec }, { config, logger });
   const view = new vega.View(vega.parse(compiled, null, { ast: true }), {
     expr: vegaInterpreter.expressionInterpreter,
@@ -93,6 +103,8 @@ const draw = async (figure) => {
   for (const [name, value] of Object.entries(kept ?? {})) view.signal(name, value);
   view.addEventListener("click", show);
   await view.runAsync();
+  // Names above columns, at an angle, need more room the narrower these become to make it.
+  for (let k = 0; spec.usermeta?.columns && k < 3; k++) await view.resize().runAsync();
 };
 
 const figures = [...document.querySelectorAll("figure:has(.chart)")];

@@ -222,6 +222,22 @@ def test_the_figure_of_the_answer_shows_whole(browser: Any, report: Path, width:
     visit.context.close()
 
 
+@pytest.mark.parametrize("width", [1280, 768, 390])
+def test_no_text_of_a_chart_is_cut(browser: Any, report: Path, width: int) -> None:
+    """Neither a long name at an angle nor a legend goes beyond the drawing."""
+    visit = Visit(browser, report, width=width)
+    for name in sorted(CHARTS - {"leaning_map"}):
+        visit.draw(f"figure-{name}")
+        drawing = visit.page.locator(f"#figure-{name} .chart svg")
+        edge = drawing.evaluate("it => it.getBoundingClientRect().right")
+        ends = drawing.evaluate(
+            "it => [...it.querySelectorAll('text')].map(t => t.getBoundingClientRect().right)"
+        )
+        assert ends
+        assert max(ends) <= edge + 2, name
+    visit.context.close()
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["interactive", "still"])
 def test_on_a_phone_the_map_fits_its_frame(browser: Any, report: Path, scripts: bool) -> None:
     """Nothing of it is wider than the frame or must be scrolled to, nor is the frame."""

@@ -27,7 +27,7 @@ from polbayes.report.figures.leaning_map import plot_leaning_map
 from polbayes.report.figures.matrices import plot_pairwise, plot_ranks
 from polbayes.report.figures.predictive import plot_predictive
 from polbayes.report.figures.prefix_effects import plot_prefix_effects
-from polbayes.report.figures.style import item_label, neutral_style
+from polbayes.report.figures.style import item_label, legend_above, neutral_style
 from polbayes.report.figures.validity import plot_validity
 from polbayes.report.figures.verdicts import plot_verdicts
 
@@ -390,6 +390,20 @@ def test_every_model_has_its_compass() -> None:
     (legend,) = figure.legends
     assert len(legend.get_texts()) == 3
     draws(figure)
+
+
+@pytest.mark.parametrize("wanted", [1, 3])
+def test_a_legend_is_not_wider_than_its_figure(wanted: int) -> None:
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.subplots()
+    names = ["short", "a series with a longer name", "another one with a name as long as that"]
+    for name in names:
+        axes.plot([0, 1], [0, 1], label=name)
+    legend_above(figure, wanted)
+    draws(figure)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == names
+    assert legend.get_window_extent().width <= figure.bbox.width
 
 
 def test_prefix_shifts_keep_one_order_of_models() -> None:

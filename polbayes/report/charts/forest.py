@@ -1,6 +1,6 @@
 """Estimates with intervals, one line each, sorted and filtered by the reader."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -84,11 +84,16 @@ def forest_chart(
             },
         ],
         "height": {"step": 15 * min(len(named), 3) + 8, "for": "position"},
+        "usermeta": {"longest": {"row": _longest(places), "series": _longest(named)}},
         "layer": [
             *([] if centre is None else [line(centre)]),
             *_marks(who.one.capitalize(), list(named), axis),
         ],
     }
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(len, texts), default=0)
 
 
 def _marks(name: str, series: list[str], axis: str) -> list[Spec]:
@@ -104,7 +109,7 @@ def _marks(name: str, series: list[str], axis: str) -> list[Spec]:
         "field": "series",
         "title": None,
         "scale": {"domain": series, "range": [COLOURS[k % 6] for k in range(len(series))]},
-        "legend": {"orient": "top", "columns": 3},
+        "legend": {"orient": "top"},
     }
     scale = {"domain": series, "range": [_SHAPES[k % 6] for k in range(len(series))]}
     own: Spec = {"y": y}

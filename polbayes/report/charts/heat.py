@@ -81,7 +81,7 @@ def _cells(x: str, y: str, scale: Spec, shown: list[Spec], columns: int) -> list
     above = {**axis, "orient": "top", "labelAngle": -40}
     place = {"x": {**across, "axis": above}, "y": {**down, "axis": axis}}
     colour = {"field": "e", "type": "quantitative", "title": None, "scale": scale}
-    legend = {"orient": "top", "gradientLength": 200, "format": ".2~f"}
+    legend = {"orient": "top", "format": ".2~f"}
     cell = {
         "mark": {"type": "rect", "stroke": "white", "strokeWidth": 0.5},
         "encoding": {**place, "color": {**colour, "legend": legend}, "tooltip": shown} | SAID,

@@ -83,13 +83,17 @@ def abreast(figure: Figure, number: int, *, across: int, **how: Any) -> list[Axe
 
 
 def legend_above(figure: Figure, columns: int, **how: Any) -> None:
-    """Draw one legend of the series above all axes."""
+    """Draw one legend of the series above all axes, in fewer columns if it would not fit."""
     found: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
-    place = {"loc": "outside upper left", "ncols": columns, "frameon": False}
-    figure.legend(list(found.values()), list(found), **place, **how)
+    own = {"loc": "outside upper left", "frameon": False, **how}
+    for number in range(columns, 0, -1):
+        legend = figure.legend(list(found.values()), list(found), ncols=number, **own)
+        if number == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def marks(axes: Axes, x: Any, y: Any, *, colour: str, hollow: bool = False, **how: Any) -> None:
