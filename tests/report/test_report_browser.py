@@ -238,6 +238,23 @@ def test_no_text_of_a_chart_is_cut(browser: Any, report: Path, width: int) -> No
     visit.context.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_short_names_in_tables_are_on_one_line(browser: Any, report: Path, width: int) -> None:
+    visit = Visit(browser, report, width=width)
+    lines = visit.page.evaluate("""() => {
+      for (const fold of document.querySelectorAll('details')) fold.open = true;
+      const short = (cell) => /^\\S{1,18}$/.test(cell.textContent);
+      return [...document.querySelectorAll('td, tbody th')].filter(short).map((cell) => {
+        const text = document.createRange();
+        text.selectNodeContents(cell);
+        return [cell.textContent, new Set([...text.getClientRects()].map((r) => r.top)).size];
+      });
+    }""")
+    assert len(lines) > 100
+    assert [text for text, number in lines if number > 1] == []
+    visit.context.close()
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["interactive", "still"])
 def test_on_a_phone_the_map_fits_its_frame(browser: Any, report: Path, scripts: bool) -> None:
     """Nothing of it is wider than the frame or must be scrolled to, nor is the frame."""
