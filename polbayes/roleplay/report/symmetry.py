@@ -8,7 +8,7 @@ from polbayes.roleplay.report.results import SIGN, RatingsResults, worded
 
 _TITLES = {
     "position": "Position, points of alignment",
-    "sway": "Sway, points (positive = goes with who asks)",
+    "sway": "Sway, points (positive = with who asks)",
 }
 
 
