@@ -52,11 +52,15 @@ def predictor(parameters: Parameters, frame: "pd.DataFrame") -> np.ndarray:
         ``[cell]`` with ``keying``.
     """
     p = {name: parameters.parts.get(name, np.zeros(1)) for name in _PARTS}
-    belief = np.exp(p["discrimination"]) * (p["theta"] - p["difficulty"]) + p["steer"] + p["quirk"]
+    belief = np.exp(p["discrimination"]) * (p["theta"] - p["difficulty"])
+    belief = belief + p["steer"] + p["quirk"] + p["dif"]
     return p["acquiescence"] + p["wording"] + frame["keying"].to_numpy() * belief
 
 
-_PARTS = ("acquiescence", "wording", "theta", "difficulty", "discrimination", "steer", "quirk")
+_PARTS = (
+    *("acquiescence", "wording", "theta", "difficulty", "discrimination", "steer", "quirk"),
+    "dif",
+)
 
 
 def decisiveness(parameters: Parameters) -> np.ndarray:
@@ -207,19 +211,19 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     """
     out: dict[str, float] = {}
 
-    def add(name: str, values: np.ndarray, by: list[str]) -> "pd.Series":
+    def add(name: str, values: np.ndarray, by: list[str], *, exp: bool = False) -> None:
         averaged = frame.assign(_v=values).groupby(by)["_v"].mean()
+        averaged = np.exp(averaged) if exp else averaged
         for at, value in averaged.items():
             labels = at if isinstance(at, tuple) else (at,)
             out[f"{name}[{', '.join(map(str, labels))}]"] = float(value)
-        return averaged
 
     parts, terms = parameters.parts, parameters.terms
     add("theta", parts["theta"], ["model", "dimension"])
     add("theta_asked", _on_these(parameters, frame), ["model", "dimension"])
     out |= _lean(parameters, frame, spec)
     if "decisiveness" in parts:
-        add("decisiveness", decisiveness(parameters), ["model"])
+        add("decisiveness", parts["decisiveness"], ["model"], exp=True)
     if "instrument" in frame:
         add("theta_instrument", parts["theta"], ["model", "dimension", "instrument"])
     if "acquiescence" in parts:
@@ -232,9 +236,24 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     if "difficulty" in parts:
         add("difficulty", parts["difficulty"], ["item"])
     if "discrimination" in parts:
-        add("discrimination", np.exp(parts["discrimination"]), ["item"])
+        add("discrimination", parts["discrimination"], ["item"], exp=True)
     if ("wording", ("item", "variant")) in terms:
         add("wording", terms["wording", ("item", "variant")], ["item", "variant"])
+    if ("dif", ("item", "language")) in terms:
+        # The first group has none.
+        of_others = frame["language"] != frame["language"].min()
+        rows = frame.assign(_v=terms["dif", ("item", "language")])[of_others]
+        for (item, group), value in rows.groupby(["item", "language"])["_v"].first().items():
+            out[f"dif[{item} language {group}]"] = float(value)
+    for facet in {"mode", "language"} & set(frame):
+        by = ["model", "dimension", facet]
+        factor = terms.get(("discrimination", (facet,)))
+        if factor is not None:
+            add(f"{facet}_discrimination", factor, [facet], exp=True)
+        shifted = np.exp(0.0 if factor is None else factor) * parts["theta"]
+        add(f"theta_{facet}", shifted + parts.get("steer", 0.0), by)
+        add(f"{facet}_agreement", parts["acquiescence"], [facet])
+        add(f"{facet}_decisiveness", parts["decisiveness"], [facet], exp=True)
     if "validity" in parts:
         add("validity", _usable(parameters, spec.family, len(frame)), ["model"])
     out |= {f"coefficient[{label}]": value for label, value in parameters.coefficients.items()}
@@ -270,7 +289,8 @@ def _lean(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> dict[str
     variance: dict[str, np.ndarray] = {k: np.zeros(n) for k in parameters.parts}
     heavy = np.zeros(n), np.inf
     for (part, factors), values in parameters.terms.items():
-        if part == "theta" or not _FACETS & set(factors):
+        # A new statement means the same to everybody.
+        if part in ("theta", "dif") or not _FACETS & set(factors):
             continue
         steady[part] = steady[part] - values
         label = f"{part}: {':'.join(factors)}"

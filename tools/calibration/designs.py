@@ -1,6 +1,6 @@
 """The calibrated cases: a spec, and a small design that involves all of its terms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class Case:
         If different from the shipped spec's.
     administered
         Whether a model's answers under one prefix in one run form one administration.
+    attributes
+        Values of attributes of the prefixes, in their order.
     """
 
     analysis: str
@@ -59,11 +61,15 @@ class Case:
     response: str | None = None
     family: str | None = None
     administered: bool = False
+    attributes: Mapping[str, Sequence[str | float]] = field(default_factory=dict)
 
 
 # The shipped prior includes models that never waver. Data sets with several of these have
 # step-like likelihoods, and take long to fit. A prior with fewer of them reveals errors as well.
 _WAVERING = {"decisiveness": {"Intercept": "Normal(0.5, 0.5)", "model": {"sd": "Constant(0.5)"}}}
+_WAVERING_BY_MODE = {
+    "decisiveness": {**_WAVERING["decisiveness"], "mode": {"sd": "HalfNormal(0.5)"}}
+}
 _WAVERING_ALONE = {"decisiveness": {"Intercept": "Normal(0.5, 0.7)"}}
 # Under the shipped prior many probabilities are closer to 0 or 1 than floating point can represent,
 # so that the fit does not see what was drawn. Under these hardly any are.
@@ -81,6 +87,36 @@ CASES: Mapping[str, Case] = {
     "ideology_one_model": Case("ideology_one_model", models=1, runs=3, priors=_WAVERING_ALONE),
     "ideology_administrations": Case(
         "ideology_administrations", prefixes=2, administered=True, priors=_WAVERING
+    ),
+    "ideology_few_models": Case("ideology_few_models", models=2, priors=_WAVERING),
+    "ideology_binary": Case("ideology_binary", runs=3, priors=_WAVERING),
+    "ideology_logit": Case("ideology_logit"),
+    "option_order": Case(
+        "option_order",
+        prefixes=4,
+        attributes={"agree_first": (1.0, 0.0, 1.0, 0.0)},
+        priors=_WAVERING,
+    ),
+    "sycophancy": Case(
+        "sycophancy",
+        prefixes=5,
+        attributes={
+            "user_leaning": (0.0, -1.0, 1.0, 0.0, 0.0),
+            "user_agrees": (0.0, 0.0, 0.0, -1.0, 1.0),
+        },
+        priors=_WAVERING,
+    ),
+    "ideology_languages": Case(
+        "ideology_languages",
+        wordings=1,
+        attributes={"language": ("de", "en", "fr")},
+        priors=_WAVERING,
+    ),
+    "ideology_modes": Case(
+        "ideology_modes",
+        wordings=1,
+        attributes={"mode": ("choice", "open", "role")},
+        priors=_WAVERING_BY_MODE,
     ),
     "heavy_tails": Case(
         "ideology",
@@ -107,6 +143,7 @@ CASES: Mapping[str, Case] = {
         priors=_REPRESENTABLE,
     ),
     "ideology_ratings": Case("ideology_ratings", wordings=1, runs=2, priors=_WAVERING),
+    "ideology_ratings_logit": Case("ideology_ratings_logit", wordings=1),
     "ideology_instruments": Case(
         "ideology_instruments", prefixes=1, instruments=2, priors=_WAVERING
     ),
@@ -201,6 +238,7 @@ def lay_out_design(case: Case) -> "xr.Dataset":
     data["rating"].attrs["rating_points"] = _RATING_POINTS
     data["r_plus"] = asked.astype(np.float32) / 2
     data["p_agree"] = data["p_disagree"] = asked.astype(np.float32) / 3
+    data = data.assign_coords({k: ("prefix", list(v)) for k, v in case.attributes.items()})
     if case.administered:
         dims = ("model", "prefix", "run")
         labels = [

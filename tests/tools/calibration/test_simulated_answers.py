@@ -186,3 +186,50 @@ def test_instruments_by_themselves():
     # Keyed the way it leans, an item is agreed with by tanh(theta / 2) more than disagreed with.
     assert truth["bias_instrument[m, economic, one]"] == pytest.approx(np.tanh(0.5))
     assert truth["bias_instrument[m, economic, two]"] == pytest.approx(-np.tanh(1.0))
+
+
+def test_modes_by_hand():
+    modes = pd.concat([FRAME.assign(mode="choice"), FRAME.assign(mode="open")], ignore_index=True)
+    first = np.repeat([1.0, -1.0], 4)
+    parts = {
+        "theta": np.full(8, 0.6),
+        "steer": 0.3 * first,
+        "acquiescence": 0.1 + 0.2 * first,
+        "decisiveness": 0.5 + 0.4 * first,
+        "discrimination": 0.7 * first,
+    }
+    terms = {("discrimination", ("mode",)): 0.7 * first}
+    p = Parameters(parts, terms, {}, {}, np.array([]), {})
+    truth = estimands(p, modes, spec_named("bernoulli"))
+    assert truth["theta_mode[m, economic, choice]"] == pytest.approx(np.exp(0.7) * 0.6 + 0.3)
+    assert truth["theta_mode[m, economic, open]"] == pytest.approx(np.exp(-0.7) * 0.6 - 0.3)
+    assert truth["mode_discrimination[open]"] == pytest.approx(np.exp(-0.7))
+    assert truth["mode_agreement[choice]"] == pytest.approx(0.3)
+    assert truth["mode_decisiveness[open]"] == pytest.approx(np.exp(0.1))
+    # Of the model and of a statement, over modes: geometric means.
+    assert truth["decisiveness[m]"] == pytest.approx(np.exp(0.5))
+    assert truth["discrimination[a]"] == pytest.approx(1)
+
+
+def test_statements_that_mean_something_else_in_one_language_by_hand():
+    tongues = pd.concat(
+        [FRAME.assign(language="de"), FRAME.assign(language="en")], ignore_index=True
+    )
+    other = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.5, -0.2, -0.2])
+    terms = {("dif", ("item", "language")): other}
+    parts = {
+        "theta": np.full(8, 0.6),
+        "acquiescence": np.zeros(8),
+        "decisiveness": np.zeros(8),
+        "dif": other,
+    }
+    p = Parameters(parts, terms, {}, {}, np.array([]), {})
+    keying = np.tile(FRAME["keying"].to_numpy(), 2)
+    np.testing.assert_allclose(predictor(p, tongues), keying * (0.6 + other))
+    truth = estimands(p, tongues, spec_named("bernoulli"))
+    assert {k: v for k, v in truth.items() if k.startswith("dif")} == {
+        "dif[a language en]": 0.5,
+        "dif[b language en]": -0.2,
+    }
+    # A new statement means the same to everybody.
+    assert truth["lean[m, economic]"] == pytest.approx(np.tanh(0.3))
