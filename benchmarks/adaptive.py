@@ -7,6 +7,10 @@ takes the folder of a run whose stage code is done, and its config: its answers 
 which cells are drawn, with ``--seeds`` 1, 2, .... Each way of choosing may put ``--part`` of the
 questions, by default a quarter; the yardstick is the full design. All fits are quick ones
 (``sampler=laplace``), with ``--draws`` draws of each of four chains.
+
+``--bound``, with a pool, prints in place of that how wide intervals would be if everything were
+linear and normal and scales and thresholds were known from all answers: of a random part of the
+answers, and of one chosen greedily, which knows where every answer is informative.
 """
 
 import argparse
@@ -25,11 +29,18 @@ from polbayes.config.compose import compose
 from polbayes.config.schema import AnalysisConfig, ProbingConfig, SamplerConfig
 from polbayes.data.dataset import ASKED, CELL_DIMS, MISSING, STATUS, read_dataset
 from polbayes.fit.analysis import parse_analysis
+from polbayes.fit.density import kernel
+from polbayes.fit.density.model import Built, build
 from polbayes.fit.fit import fit
+from polbayes.fit.posterior.naming import name_posterior
+from polbayes.fit.posterior.pointwise import Draws, draws_of
+from polbayes.fit.sampling.imputation import with_integrated
 from polbayes.fit.sampling.laplace import QUICK
-from polbayes.fit.spec.cells import gather_cells
+from polbayes.fit.sampling.sample import sample
+from polbayes.fit.spec.cells import gather_cells, levels
 from polbayes.fit.spec.reduction import reduced
 from polbayes.fit.spec.spec import Spec, parse_spec
+from polbayes.fit.spec.terms import bind
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -62,6 +73,8 @@ PRIORS = {
     "wording.sd": "HalfNormal(0.3)",
 }
 MODELS, ITEMS, PREFIXES = 2, 10, 2
+# Prior standard deviation of coefficients, which answers know well.
+FLAT = 1.5
 
 
 def main() -> None:
@@ -75,6 +88,7 @@ def main() -> None:
     parser.add_argument("--pool", help="the folder of a run whose answers are drawn from")
     parser.add_argument("--keep", action="append", default=[], help="of it, e.g. run=2: the first")
     parser.add_argument("--seeds", type=int, default=1, help="choices from a pool")
+    parser.add_argument("--bound", action="store_true", help="of linear widths, in a pool")
     parser.add_argument("config", nargs="*", help="of that run")
     asked = parser.parse_args()
     if asked.pool:
@@ -83,6 +97,9 @@ def main() -> None:
         assert isinstance(spec, Spec)
         first = {name: slice(int(n)) for name, n in (one.split("=") for one in asked.keep)}
         data = read_dataset(Path(asked.pool) / "responses.nc").isel(first)
+        if asked.bound:
+            bound(data, spec, asked.part, replace(QUICK, draws=asked.draws))
+            return
         worlds = ((seed, spec, data, None) for seed in range(asked.seeds))
     else:
         spec = parse_spec(AnalysisConfig(parts=PARTS, priors=PRIORS))
@@ -197,6 +214,88 @@ def intervals(data: xr.Dataset, spec: Spec, seed: int, sampler: SamplerConfig) -
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     theta = posterior["theta"].sel(dimension=dimensions(data)).quantile(ends, ["chain", "draw"])
     return np.asarray(theta.transpose("quantile", "model", "dimension").values)
+
+
+def bound(data: xr.Dataset, spec: Spec, part: float, sampler: SamplerConfig) -> None:
+    """Print the widths of a linear model with known scales, relative to those of all answers."""
+    cells = gather_cells(data, spec)
+    spec, _ = reduced(spec, cells)
+    built = build(spec, cells, bind(spec, cells))
+    drawn = with_integrated(built, sample(built, sampler, seed=1)[0], seed=1)
+    x, theta, noise = linearised(built, draws_of(drawn))
+    answers = cells.counts.sum(axis=1)
+
+    def widths(number: np.ndarray) -> float:
+        """Return the mean standard deviation of theta, given so many answers in each cell."""
+        precision = np.eye(x.shape[1]) + (x.T * (number / noise)) @ x
+        return float(np.sqrt((theta * np.linalg.solve(precision, theta.T).T).sum(axis=1)).mean())
+
+    exact = name_posterior(built, drawn)["theta"].std(("chain", "draw")).mean()
+    full, most = widths(answers), int(part * answers.sum())
+    print(f"all answers: linear widths are {full / float(exact):.3f} times those of the fit")
+    each, rng = np.repeat(np.arange(len(answers)), answers.astype(int)), np.random.default_rng(0)
+    drawn_at = [
+        np.bincount(rng.choice(each, most, replace=False), minlength=len(answers)) for _ in range(5)
+    ]
+    print("random  ", spread([widths(number) / full for number in drawn_at]))
+    print(f"greedy   {widths(greedy(x, theta, noise, answers, most)) / full:.3f}")
+
+
+def linearised(built: Built, draws: Draws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Linearise a model around its posterior.
+
+    Returns
+    -------
+    x : numpy.ndarray
+        ``[cell, deviate]`` the predictor of standardised effects.
+    theta : numpy.ndarray
+        ``[position, deviate]``.
+    noise : numpy.ndarray
+        ``[cell]`` variance of the predictor for which one answer stands, by the regression of
+        expected answers on the predictor.
+    """
+    at, found = built.layout.answers, []
+    for effects, gaps in zip(draws.effects, draws.gaps, strict=True):
+        eta, own = kernel.forward(effects, *at.plain)
+        answer = built.spec.observation.moments(eta, own, gaps)
+        found.append((eta / kernel.sharpness(effects, *at.plain)[0], answer.net, answer.variance))
+    eta, net, variance = map(np.array, zip(*found, strict=True))
+    eta, net = eta - eta.mean(axis=0), net - net.mean(axis=0)
+    slope = (eta * net).mean(axis=0) / (eta**2).mean(axis=0)
+    left = variance.mean(axis=0) + ((net - slope * eta) ** 2).mean(axis=0)
+
+    scale, of_theta = np.full(draws.effects.shape[1], FLAT), np.zeros(draws.effects.shape[1], bool)
+    for block in built.layout.blocks:
+        if block.group is not None:
+            scale[block.start : block.stop] = draws.scales.mean(axis=0)[block.every_scale]
+        of_theta[block.start : block.stop] = block.part == "theta"
+    weight, rows = np.broadcast_to(at.weight, at.index.shape), np.arange(len(at.index))
+    x = np.zeros((len(rows), len(scale)))
+    for role in (kernel.ASKED, kernel.DISCRIMINATED, kernel.BELIEVED):
+        sign = 1.0 if role == kernel.ASKED else at.keying
+        for term in range(at.roles[role], at.roles[role + 1]):
+            x[rows, at.index[:, term]] += sign * weight[:, term]
+    place, places = levels(built.cells.frame, ["model", "dimension"])
+    theta = np.array([(x * at.keying[:, None])[place == k].mean(0) for k in range(len(places))])
+    return x * scale, np.where(of_theta, theta * scale, 0.0), left / np.maximum(slope**2, 1e-6)
+
+
+def greedy(
+    x: np.ndarray, theta: np.ndarray, noise: np.ndarray, answers: np.ndarray, most: int
+) -> np.ndarray:
+    """Choose answers, each of which narrows positions most; return ``[cell]`` their numbers."""
+    m, q, left, chosen = x.T.copy(), theta.T.copy(), answers.copy(), np.zeros(len(answers))
+    for _ in range(most):
+        variance, wide = (m**2).sum(axis=0), np.sqrt((q**2).sum(axis=0))
+        gain = ((q.T @ m) ** 2 / wide[:, None]).sum(axis=0) / (variance + noise)
+        best = int(np.where(left > 0, gain, -1.0).argmax())
+        chosen[best], left[best] = chosen[best] + 1, left[best] - 1
+        one = m[:, best].copy()
+        # The deviates are shrunk along the answer, so that their covariances are those given it.
+        kept = (1 - np.sqrt(noise[best] / (variance[best] + noise[best]))) / variance[best]
+        m -= np.outer(one, kept * (one @ m))
+        q -= np.outer(one, kept * (one @ q))
+    return chosen
 
 
 def dimensions(data: xr.Dataset) -> list[str]:

@@ -230,9 +230,11 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
         add("acquiescence", parts["acquiescence"], ["model"])
     for part, name in (("acquiescence", "prefix_acquiescence"), ("steer", "prefix_steer")):
         if (part, ("model", "prefix")) in terms:
-            effect = terms[part, ("model", "prefix")]
-            mean = frame.assign(_v=effect).groupby("model")["_v"].transform("mean")
-            add(name, effect - mean.to_numpy(), ["model", "prefix"])
+            # All that a prefix does, relative to the mean of the prefixes.
+            mean = frame.assign(_v=parts[part]).groupby(["model", "prefix"])["_v"].mean()
+            effect = mean - mean.groupby("model").transform("mean")
+            for (model, prefix), value in effect.items():
+                out[f"{name}[{model}, {prefix}]"] = float(value)
     if "difficulty" in parts:
         add("difficulty", parts["difficulty"], ["item"])
     if "discrimination" in parts:

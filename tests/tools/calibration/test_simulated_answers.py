@@ -233,3 +233,19 @@ def test_statements_that_mean_something_else_in_one_language_by_hand():
     }
     # A new statement means the same to everybody.
     assert truth["lean[m, economic]"] == pytest.approx(np.tanh(0.3))
+
+
+def test_effects_of_prefixes_by_hand_are_all_that_they_do():
+    told = pd.concat([FRAME.assign(prefix="p"), FRAME.assign(prefix="q")], ignore_index=True)
+    own, leaning = np.repeat([0.1, 0.3], 4), np.repeat([-0.5, 0.5], 4)
+    p = Parameters(
+        {"theta": np.zeros(8), "steer": own + 2 * leaning},
+        {("steer", ("model", "prefix")): own},
+        {"steer: model:prefix": 0.3},
+        {},
+        np.array([]),
+        {"steer: user_leaning": 2.0},
+    )
+    truth = estimands(p, told, spec_named("bernoulli"))
+    assert truth["prefix_steer[m, p]"] == pytest.approx(-1.1)
+    assert truth["prefix_steer[m, q]"] == pytest.approx(1.1)
