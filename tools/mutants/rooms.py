@@ -90,9 +90,20 @@ ROOMS = [
             "prior_densities": "test_hyperpriors test_unit_of_statements",
             "layout": "test_layout test_kernel",
             "orientation": "test_start test_signed",
-            "pairs": "test_two_facets test_kernel",
+            "clusters": "test_ideology_model",
+            "coordinates": "test_joint test_unit_of_statements test_walk",
+            "reliability": "test_start test_walk",
         },
         every=10,
     ),
-    Room("polbayes/fit/density/kernel.py", ("tests/fit/test_kernel.py",), every=60, compiled=True),
+    *(
+        Room(f"polbayes/fit/density/{module}.py", (f"tests/fit/{test}.py",), every, compiled=True)
+        for module, test, every in (
+            ("kernel", "test_kernel", 60),
+            ("expansion", "test_expansion", 60),
+            ("joint", "test_joint", 60),
+            ("crossed", "test_crossed", 60),
+            ("scores", "test_likelihood", 60),
+        )
+    ),
 ]

@@ -6,7 +6,7 @@ pytest.importorskip("cosmic_ray")
 
 from tools.mutants.accepted import Change, change_of, read, shown
 from tools.mutants.mutations import mutants
-from tools.mutants.rooms import ROOMS, Room
+from tools.mutants.rooms import ROOMS
 
 MODULE = '''"""A module."""
 
@@ -102,14 +102,8 @@ def test_an_accepted_change_needs_both_lines_and_a_reason(tmp_path, text):
         read(path)
 
 
-def test_what_is_accepted_and_tested_is_there(request):
-    root = request.config.rootpath
-    for room in ROOMS:
-        assert all((root / path).is_file() for path in (room.module, *room.tests)), room
-    modules = {room.module for room in ROOMS}
-    assert {change.module for change in read()} <= modules
-    assert len(modules) == len(ROOMS)
-    assert Room("a", ("b",)).every == 1
+def test_what_is_accepted_is_of_a_module_that_is_tested():
+    assert {change.module for change in read()} <= {room.module for room in ROOMS}
 
 
 def test_a_change_is_known_by_its_lines(tmp_path):
