@@ -130,7 +130,7 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def sbc(session: nox.Session) -> None:
-    """Calibrate every shipped model by simulation, anew (half an hour or more)."""
+    """Calibrate the shipped models by simulation, anew (hours)."""
     session.install(*CONSTRAINTS, "-e", ".")
     out = ROOT / "docs" / "calibration"
     for old in out.glob("ranks-*.csv"):

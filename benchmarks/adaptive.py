@@ -65,7 +65,7 @@ PARTS = {
 # As the priors of the analysis, from which the worlds are drawn. Models say much the same each
 # time, as most real ones do.
 PRIORS = {
-    "decisiveness.common": "Normal(0.9, 0.3)",
+    "decisiveness.Intercept": "Normal(0.9, 0.3)",
     "cutpoints": "LogNormal(-0.4, 0.3)",
     "difficulty.sd": "HalfNormal(1)",
     "acquiescence.model.sd": "HalfNormal(0.5)",
@@ -102,7 +102,7 @@ def main() -> None:
             return
         worlds = ((seed, spec, data, None) for seed in range(asked.seeds))
     else:
-        spec = parse_spec(AnalysisConfig(parts=PARTS, priors=PRIORS))
+        spec = parse_spec(AnalysisConfig(parts=PARTS, priors=PRIORS, unidentified="leave_out"))
         last = asked.first + asked.simulations
         worlds = ((seed, spec, *world(seed)) for seed in range(asked.first, last))
     found, started = [], time.process_time()

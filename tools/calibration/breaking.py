@@ -5,6 +5,7 @@ Each changes the parameters of the simulated answers, so that the model is wrong
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,11 +13,8 @@ from tools.calibration.prior import Parameters
 from tools.calibration.sbc import Breaking
 
 
-def _scaled(part: str, by: float) -> Breaking:
-    def broken(p: Parameters) -> Parameters:
-        return replace(p, parts={**p.parts, part: p.parts[part] * by})
-
-    return broken
+def _scaled(p: Parameters, *, part: str, by: float) -> Parameters:
+    return replace(p, parts={**p.parts, part: p.parts[part] * by})
 
 
 def _gaps(p: Parameters) -> Parameters:
@@ -37,8 +35,8 @@ def _unkeyed(p: Parameters) -> Parameters:
 
 
 BREAKS: Mapping[str, Breaking] = {
-    "theta_20_percent": _scaled("theta", 1.2),
-    "difficulty_20_percent": _scaled("difficulty", 1.2),
+    "theta_20_percent": partial(_scaled, part="theta", by=1.2),
+    "difficulty_20_percent": partial(_scaled, part="difficulty", by=1.2),
     "gaps_20_percent": _gaps,
     "steer_mean": _unconstrained,
     "steer_unkeyed": _unkeyed,

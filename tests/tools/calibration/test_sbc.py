@@ -1,5 +1,6 @@
 """A small calibration from end to end, and errors put in that it must notice."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -144,6 +145,11 @@ def test_errors_to_put_in_change_what_they_say():
     np.testing.assert_allclose(moved, p.parts["steer"])
     shifted = BREAKS["steer_mean"](p).parts["steer"] - p.parts["steer"]
     assert np.ptp(shifted) < 1e-12 < shifted[0]
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_errors_to_put_in_reach_other_processes(name):
+    assert callable(pickle.loads(pickle.dumps(BREAKS[name])))
 
 
 def test_the_search_for_the_mode_comes_back_from_where_nothing_is_defined():
