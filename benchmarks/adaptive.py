@@ -10,7 +10,7 @@ questions, by default a quarter; the yardstick is the full design. All fits are 
 
 ``--bound``, with a pool, prints in place of that how wide intervals would be if everything were
 linear and normal and scales and thresholds were known from all answers: of a random part of the
-answers, and of one chosen greedily, which knows where every answer is informative.
+answers, and of one chosen one by one as in adaptive probing, knowing where every answer tells much.
 """
 
 import argparse
@@ -32,6 +32,7 @@ from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.density import kernel
 from polbayes.fit.density.model import Built, build
 from polbayes.fit.fit import fit
+from polbayes.fit.posterior.information import most_informative
 from polbayes.fit.posterior.naming import name_posterior
 from polbayes.fit.posterior.pointwise import Draws, draws_of
 from polbayes.fit.sampling.imputation import with_integrated
@@ -234,15 +235,28 @@ def bound(data: xr.Dataset, spec: Spec, part: float, sampler: SamplerConfig) -> 
     full, most = widths(answers), int(part * answers.sum())
     print(f"all answers: linear widths are {full / float(exact):.3f} times those of the fit")
     each, rng = np.repeat(np.arange(len(answers)), answers.astype(int)), np.random.default_rng(0)
-    drawn_at = [
-        np.bincount(rng.choice(each, most, replace=False), minlength=len(answers)) for _ in range(5)
-    ]
-    print("random  ", spread([widths(number) / full for number in drawn_at]))
-    print(f"greedy   {widths(greedy(x, theta, noise, answers, most)) / full:.3f}")
+    ways = [rng.choice(len(each), most, replace=False) for _ in range(5)]
+    # Deviates of either sign are draws with the covariances of the prior.
+    draws = np.sqrt(x.shape[1]) * np.concatenate([np.eye(x.shape[1]), -np.eye(x.shape[1])])
+    ways.append(
+        most_informative(
+            draws @ x[each].T,
+            noise[each],
+            draws @ theta.T,
+            number=most,
+            cost=np.ones(len(each)),
+            allowed=lambda _: True,
+            chosen=lambda _: None,
+        )
+    )
+    *random, best = (
+        widths(np.bincount(each[chosen], minlength=len(answers))) / full for chosen in ways
+    )
+    print(f"random   {spread(random)}\ngreedy   {best:.3f}")
 
 
 def linearised(built: Built, draws: Draws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Linearise a model around its posterior.
+    """Linearise a model without discriminations around its posterior.
 
     Returns
     -------
@@ -278,24 +292,6 @@ def linearised(built: Built, draws: Draws) -> tuple[np.ndarray, np.ndarray, np.n
     place, places = levels(built.cells.frame, ["model", "dimension"])
     theta = np.array([(x * at.keying[:, None])[place == k].mean(0) for k in range(len(places))])
     return x * scale, np.where(of_theta, theta * scale, 0.0), left / np.maximum(slope**2, 1e-6)
-
-
-def greedy(
-    x: np.ndarray, theta: np.ndarray, noise: np.ndarray, answers: np.ndarray, most: int
-) -> np.ndarray:
-    """Choose answers, each of which narrows positions most; return ``[cell]`` their numbers."""
-    m, q, left, chosen = x.T.copy(), theta.T.copy(), answers.copy(), np.zeros(len(answers))
-    for _ in range(most):
-        variance, wide = (m**2).sum(axis=0), np.sqrt((q**2).sum(axis=0))
-        gain = ((q.T @ m) ** 2 / wide[:, None]).sum(axis=0) / (variance + noise)
-        best = int(np.where(left > 0, gain, -1.0).argmax())
-        chosen[best], left[best] = chosen[best] + 1, left[best] - 1
-        one = m[:, best].copy()
-        # The deviates are shrunk along the answer, so that their covariances are those given it.
-        kept = (1 - np.sqrt(noise[best] / (variance[best] + noise[best]))) / variance[best]
-        m -= np.outer(one, kept * (one @ m))
-        q -= np.outer(one, kept * (one @ q))
-    return chosen
 
 
 def dimensions(data: xr.Dataset) -> list[str]:

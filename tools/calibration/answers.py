@@ -211,12 +211,17 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     """
     out: dict[str, float] = {}
 
-    def add(name: str, values: np.ndarray, by: list[str], *, exp: bool = False) -> None:
-        averaged = frame.assign(_v=values).groupby(by)["_v"].mean()
-        averaged = np.exp(averaged) if exp else averaged
-        for at, value in averaged.items():
+    def mean(values: np.ndarray, by: list[str]) -> "pd.Series":
+        return frame.assign(_v=values).groupby(by)["_v"].mean()
+
+    def named(name: str, values: "pd.Series") -> None:
+        for at, value in values.items():
             labels = at if isinstance(at, tuple) else (at,)
             out[f"{name}[{', '.join(map(str, labels))}]"] = float(value)
+
+    def add(name: str, values: np.ndarray, by: list[str], *, exp: bool = False) -> None:
+        averaged = mean(values, by)
+        named(name, np.exp(averaged) if exp else averaged)
 
     parts, terms = parameters.parts, parameters.terms
     add("theta", parts["theta"], ["model", "dimension"])
@@ -231,10 +236,8 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
     for part, name in (("acquiescence", "prefix_acquiescence"), ("steer", "prefix_steer")):
         if (part, ("model", "prefix")) in terms:
             # All that a prefix does, relative to the mean of the prefixes.
-            mean = frame.assign(_v=parts[part]).groupby(["model", "prefix"])["_v"].mean()
-            effect = mean - mean.groupby("model").transform("mean")
-            for (model, prefix), value in effect.items():
-                out[f"{name}[{model}, {prefix}]"] = float(value)
+            effect = mean(parts[part], ["model", "prefix"])
+            named(name, effect - effect.groupby("model").transform("mean"))
     if "difficulty" in parts:
         add("difficulty", parts["difficulty"], ["item"])
     if "discrimination" in parts:
@@ -247,7 +250,7 @@ def estimands(parameters: Parameters, frame: "pd.DataFrame", spec: Spec) -> Mapp
         rows = frame.assign(_v=terms["dif", ("item", "language")])[of_others]
         for (item, group), value in rows.groupby(["item", "language"])["_v"].first().items():
             out[f"dif[{item} language {group}]"] = float(value)
-    for facet in {"mode", "language"} & set(frame):
+    for facet in [name for name in ("mode", "language") if name in frame]:
         by = ["model", "dimension", facet]
         factor = terms.get(("discrimination", (facet,)))
         if factor is not None:

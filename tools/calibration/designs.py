@@ -8,6 +8,7 @@ import numpy as np
 
 from polbayes.data.dataset import NOT_ASKED, STANCE, STATUS
 from polbayes.errors import unknown
+from polbayes.fit.spec.priors import flatten
 from polbayes.fit.spec.spec import Spec, parse_spec
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
@@ -67,9 +68,6 @@ class Case:
 # The shipped prior includes models that never waver. Data sets with several of these have
 # step-like likelihoods, and take long to fit. A prior with fewer of them reveals errors as well.
 _WAVERING = {"decisiveness": {"Intercept": "Normal(0.5, 0.5)", "model": {"sd": "Constant(0.5)"}}}
-_WAVERING_BY_MODE = {
-    "decisiveness": {**_WAVERING["decisiveness"], "mode": {"sd": "HalfNormal(0.5)"}}
-}
 _WAVERING_ALONE = {"decisiveness": {"Intercept": "Normal(0.5, 0.7)"}}
 # Under the shipped prior many probabilities are closer to 0 or 1 than floating point can represent,
 # so that the fit does not see what was drawn. Under these hardly any are.
@@ -116,7 +114,7 @@ CASES: Mapping[str, Case] = {
         "ideology_modes",
         wordings=1,
         attributes={"mode": ("choice", "open", "role")},
-        priors=_WAVERING_BY_MODE,
+        priors=_WAVERING,
     ),
     "heavy_tails": Case(
         "ideology",
@@ -202,7 +200,7 @@ def spec_of(case: Case) -> Spec:
         replace(
             config,
             parts={**config.parts, **case.parts},
-            priors={**config.priors, **case.priors},
+            priors={**flatten(config.priors), **flatten(case.priors)},
             response=case.response or config.response,
             family=case.family or config.family,
         )
