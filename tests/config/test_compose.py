@@ -36,6 +36,33 @@ def test_every_shipped_experiment_composes(name):
     assert "${" not in text
 
 
+@pytest.mark.parametrize("name", experiments())
+def test_another_sampler_has_its_own_settings_in_every_experiment(name):
+    """Not the transitions of the experiment's, which make a preview as slow as what it precedes."""
+    config, _ = compose([f"+experiment={name}", "sampler=laplace"])
+    text = (folder("conf") / "sampler" / "laplace.yaml").read_text(encoding="utf-8")
+    assert {key: getattr(config.sampler, key) for key in yaml.safe_load(text)} == yaml.safe_load(
+        text
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "sampler"),
+    [
+        ("wvs_prefixes", "small_steps"),
+        ("imported", "more_draws"),
+        ("politicsbench", "roleplay"),
+        ("even_handedness", "paired"),
+        ("instruments", "nutpie"),
+        ("eroglu", "low_rank"),
+    ],
+)
+def test_an_experiment_is_sampled_as_it_needs(name, sampler):
+    plain, _ = compose([f"+experiment={name}"])
+    chosen, _ = compose([f"+experiment={name}", f"sampler={sampler}"])
+    assert plain.sampler == chosen.sampler
+
+
 def test_who_was_not_asked_is_not_in_the_config_of_an_import():
     assert compose(["+experiment=imported"])[0].respondents == {}
 
