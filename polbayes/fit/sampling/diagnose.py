@@ -157,6 +157,14 @@ def _preview(pareto_k: float) -> tuple[str, ...]:
     )
 
 
+def settled(values: np.ndarray) -> bool:
+    """Whether chains ``[chain, draw, number]`` have settled enough for a first answer."""
+    table = convergence_table(
+        xr.Dataset({"values": (("chain", "draw", "number"), values)}), ["values"]
+    )
+    return not ((table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)).any()
+
+
 def pareto_limit(draws: int) -> float:
     """Return the largest Pareto k with which so many weighted draws can be used.
 
@@ -181,6 +189,9 @@ def _first_answer(table: pd.DataFrame, stats: xr.Dataset) -> tuple[str, ...]:
         wrong += "it will not do"
     short = f"{stats.sizes['chain']} short chains of NUTS, {transitions} transitions each"
     instead = f"{judged}. {wrong}, and the draws are from {short}."
+    if math.isinf(k):
+        instead = "The posterior is too far from normal for a Laplace approximation, and the draws "
+        instead += f"are from {short}."
     kind = table["quantity"].str.split("[").str[0]
     beyond = (table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)
     main = table[kind.isin(POSITIONS)]

@@ -11,6 +11,9 @@ account where answers are numbers. Where they are points of a scale, the curvatu
 not that of the posterior, and the importance ratios show it.
 """
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -18,16 +21,19 @@ from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
-from polbayes.fit.sampling.diagnose import ESS_LAPLACE, pareto_limit
+from polbayes.fit.sampling.diagnose import ESS_LAPLACE, pareto_limit, settled
 from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode
 from polbayes.fit.sampling.importance import pareto_smoothed
 from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
 
 # As in ``conf/sampler/laplace.yaml``.
-QUICK = SamplerConfig(backend="laplace", chains=4, tune=100, draws=100, target_accept=0.8)
+QUICK = SamplerConfig(backend="laplace", chains=4, tune=40, draws=60, target_accept=0.8)
 
-# Longest trajectory of the short run, in doublings.
-_DEPTH = 7
+# Longest trajectory of a short run, in doublings.
+_DEPTH = 6
+
+# A second run, where theta has not settled in the first, is longer by these factors.
+_TUNE, _DRAWS = 2, 4
 
 # Draws of the approximation for each one that importance resampling keeps: k is hardly known from
 # fewer.
@@ -35,6 +41,9 @@ _MORE = 20
 
 # So many are enough to see that the tail of the ratios is far too heavy.
 _FIRST, _HOPELESS = 200, 1.0
+
+# The coordinates among the values of a draw.
+_PLACE = "coordinates"
 
 # Ratios that differ by less are equal up to rounding: the approximation is exact.
 _ROUNDING = 1e-4
@@ -46,7 +55,7 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
     is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
     ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
-    effects.
+    effects. If theta has not settled in them, a longer run goes on where they ended.
 
     Returns
     -------
@@ -70,17 +79,68 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     limit = pareto_limit(_MORE * config.chains * config.draws)
     around = at_mode(density, density.start(seed))
     rng = np.random.default_rng(seed)
-    points, k, effective = resampled(density, around, config.chains * config.draws, rng)
+    points, k, effective = np.empty(0), np.inf, 0.0
+    if around is not None:
+        points, k, effective = resampled(density, around, config.chains * config.draws, rng)
     if k <= limit and effective >= ESS_LAPLACE:
         drawn = _named(density, points, shape)
         diverging = xr.DataArray(np.zeros(shape, dtype=bool), dims=("chain", "draw"))
         transitions = 0
     else:
-        drawn, stats = draw_with_nutpie(compiled_for_nutpie(density), config, seed, depth=_DEPTH)
-        diverging, transitions = stats["diverging"], config.tune + config.draws
+        drawn, diverging, transitions = _short_run(built, density, config, seed)
     about = {"pareto_k": k, "pareto_limit": limit, "effective": effective}
     about["transitions"] = transitions
     return drawn, xr.Dataset({"diverging": diverging, **about})
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A density whose draws have their coordinates, too, and which may start anywhere."""
+
+    density: Density
+    places: np.ndarray | None = None  # ``[place, coordinate]``
+
+    @property
+    def size(self) -> int:
+        return self.density.size
+
+    def start(self, seed: int) -> np.ndarray:
+        if self.places is None:
+            return self.density.start(seed)
+        return np.random.default_rng(seed).choice(self.places)
+
+    def values(self, x: np.ndarray) -> dict[str, Any]:
+        return {**self.density.values(x), _PLACE: x.copy()}
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        return self.density(x)
+
+
+def _short_run(
+    built: Built, density: Density, config: SamplerConfig, seed: int
+) -> tuple[xr.Dataset, xr.DataArray, int]:
+    """Return draws, which of them diverged, and the number of transitions of a chain."""
+    placed = _Placed(density)
+    drawn, stats = draw_with_nutpie(compiled_for_nutpie(placed), config, seed, depth=_DEPTH)
+    made = config.tune + config.draws
+    if not settled(_theta(built, drawn)):
+        config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)
+        placed = _Placed(density, drawn[_PLACE].to_numpy()[:, -1])
+        drawn, stats = draw_with_nutpie(compiled_for_nutpie(placed), config, seed, depth=_DEPTH)
+        made = config.tune + config.draws
+    return drawn.drop_vars(_PLACE), stats["diverging"], made
+
+
+def _theta(built: Built, drawn: xr.Dataset) -> np.ndarray:
+    """Return ``[chain, draw, number]`` the coefficients and effects of theta."""
+    layout = built.layout.sampled
+    columns = [k for k, (part, *_) in enumerate(layout.coefficients) if part == "theta"]
+    effects = [
+        drawn["effects"].to_numpy()[..., block.start : block.stop]
+        for block in layout.blocks
+        if block.part == "theta" and block.group is not None
+    ]
+    return np.concatenate([drawn["b"].to_numpy()[..., columns], *effects], axis=2)
 
 
 def resampled(
