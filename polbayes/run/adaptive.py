@@ -36,6 +36,9 @@ CHOICES = "adaptive.jsonl"
 # Of a model and dimension, at least this part of the questions has either key, if any has.
 _EITHER_KEY = 0.25
 
+# Transitions of the fits between batches, whose draws are compared with each other.
+_TUNE, _DRAWS = 100, 100
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -225,7 +228,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
     spec, _ = reduced(policy.spec, cells)
     built = build(spec, cells, bind(spec, cells))
     seed = policy.seed + number
-    drawn, _ = laplace(built, QUICK, seed=seed)
+    drawn, _ = laplace(built, replace(QUICK, tune=_TUNE, draws=_DRAWS), seed=seed)
     drawn = with_integrated(built, drawn, seed=seed)
     theta = name_posterior(built, drawn)["theta"]
     ends = theta.quantile(tails(policy.level), ["chain", "draw"]).rename(quantile="end")

@@ -11,7 +11,9 @@ from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
-from polbayes.fit.sampling.diagnose import diagnose
+from polbayes.fit.sampling import laplace as sampling
+from polbayes.fit.sampling import nuts
+from polbayes.fit.sampling.diagnose import diagnose, settled
 from polbayes.fit.sampling.gaussian import at_mode
 from polbayes.fit.sampling.laplace import QUICK, laplace, resampled
 
@@ -68,8 +70,9 @@ def test_a_normal_posterior_needs_no_sampler(continuous):
     assert int(found.sample_stats["transitions"]) == 0
     assert float(found.sample_stats["pareto_k"]) < 0.5
     mean, covariance = by_hand(cells)
-    drawn = found.drawn["b"].to_numpy().reshape(400, -1)[:, :3]
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(covariance.max() / 400))
+    draws = QUICK.chains * QUICK.draws
+    drawn = found.drawn["b"].to_numpy().reshape(draws, -1)[:, :3]
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(covariance.max() / draws))
     np.testing.assert_allclose(drawn.var(axis=0), np.diag(covariance), rtol=0.25)
     said = diagnose(found.posterior, found.sample_stats)
     assert said.verdict == "preview"
@@ -133,12 +136,112 @@ def first_answer(ordinal):
 def test_a_short_run_says_what_it_is(first_answer):
     stats = first_answer.sample_stats
     assert float(stats["pareto_k"]) > float(stats["pareto_limit"])
-    assert int(stats["transitions"]) == 200
+    made = int(stats["transitions"])
+    assert made == QUICK.tune + QUICK.draws
     said = diagnose(first_answer.posterior, stats)
     assert said.verdict == "preview"
-    assert f"k = {float(stats['pareto_k']):.2f}" in said.sentences[1]
-    assert "4 short chains of NUTS, 200 transitions each" in said.sentences[1]
+    assert f"4 short chains of NUTS, {made} transitions each" in said.sentences[1]
     assert "theta[a, economic]" in set(said.table["quantity"])
+
+
+def test_a_longer_run_goes_on_where_positions_have_not_settled(ordinal, monkeypatch):
+    spec, cells, parts = ordinal
+    built = build(spec, cells, parts)
+    judged, starts = [], []
+    run = sampling.draw_with_nutpie
+
+    def drawing(compiled, config, seed, **more):
+        found = run(compiled, config, seed, **more)
+        starts.append(found[0]["coordinates"])
+        return found
+
+    def once(values):
+        judged.append(values)
+        return False
+
+    monkeypatch.setattr(sampling, "settled", once)
+    monkeypatch.setattr(sampling, "draw_with_nutpie", drawing)
+    monkeypatch.setattr(
+        sampling,
+        "compiled_for_nutpie",
+        lambda moved: starts.append(moved) or nuts.compiled_for_nutpie(moved),
+    )
+    drawn, stats = laplace(built, QUICK, seed=1)
+    _, first, second, _ = starts
+    ends = first.to_numpy()[:, -1]
+    np.testing.assert_array_equal(second.places, ends)
+    assert any((second.start(3) == end).all() for end in ends)
+    assert drawn.sizes["draw"] == 4 * QUICK.draws
+    assert int(stats["transitions"]) == 2 * QUICK.tune + 4 * QUICK.draws
+    assert len(judged) == 1
+    # What is judged are the positions of the four models on both dimensions, and their means.
+    assert judged[0].shape == (QUICK.chains, QUICK.draws, 2 * 4 + 2)
+
+
+def test_settled_chains_are_told_from_others():
+    draws = np.random.default_rng(8).normal(size=(4, 60, 2))
+    assert settled(draws)
+    assert not settled(draws + np.arange(4)[:, None, None] * [0.0, 1.0])
+    assert not settled(np.repeat(draws[:, :6], 10, axis=1))
+
+
+def test_a_metric_changes_coordinates_and_nothing_else(continuous):
+    spec, cells, parts = continuous
+    density = Density(build(spec, cells, parts))
+    around = at_mode(density, density.start(1))
+    moved = sampling._Moved(density, around)
+    z = np.random.default_rng(2).standard_normal(moved.size)
+    value, slope = moved(z)
+    assert value == density(around.at(z))[0]
+    # Around the mode of a normal density, its logarithm falls with half the square of z.
+    np.testing.assert_allclose(value - density(around.mean)[0], -(z**2).sum() / 2, rtol=1e-3)
+    np.testing.assert_allclose(slope, -z, atol=1e-2)
+    np.testing.assert_array_equal(moved.values(z)["b"], density.values(around.at(z))["b"])
+    assert abs(moved.start(1)).max() < 1
+
+
+class Narrowing:
+    """A valley that grows narrower, and higher without end."""
+
+    def __call__(self, x):
+        with np.errstate(over="ignore"):
+            steep = np.exp(np.minimum(x[0], 300.0))
+        value = x[0] - steep * (x[1:] ** 2).sum() / 2
+        slope = np.concatenate([[1 - steep * (x[1:] ** 2).sum() / 2], -steep * x[1:]])
+        return float(value), slope
+
+
+def test_a_density_without_a_mode_has_no_approximation():
+    assert at_mode(Narrowing(), np.ones(5)) is None
+
+
+def test_without_a_mode_there_is_no_approximation(ordinal, monkeypatch):
+    spec, cells, parts = ordinal
+    monkeypatch.setattr(sampling, "at_mode", lambda *_: None)
+    _, stats = laplace(build(spec, cells, parts), QUICK, seed=1)
+    assert np.isinf(stats["pareto_k"])
+    dims = ("chain", "draw")
+    said = diagnose(xr.Dataset({"lean": (dims, np.zeros((4, 60)))}), stats).sentences[1]
+    assert said.startswith("The posterior is too far from normal for a Laplace approximation, and")
+    assert "inf" not in said
+
+
+@pytest.mark.slow
+def test_positions_from_numbers_far_from_normal_settle(bound, coded):
+    """Their units are found by pilots."""
+    rng = np.random.default_rng(7)
+    models = ("a", "b", "c")
+    shape = coded(models=models)["status"].shape
+    leaning = np.array([-1.5, 0.0, 1.5])[:, None, None, None, None]
+    keying = coded(models=models)["keying"].to_numpy()[None, :, :, None, None]
+    noise = rng.standard_t(3, size=shape) * np.array([0.1, 0.5, 2.0])[:, None, None, None, None]
+    data = coded(r_plus=1 / (1 + np.exp(-keying * leaning - noise)), models=models)
+    parts = {**PARTS, "decisiveness": "~ 1 + (1 | model)", "sigma": "~ 1 + (1 | model)"}
+    parts.pop("wording")
+    spec, cells, _ = bound(parts, data, response="r_plus", family="logit_normal")
+    quick = fit(spec, cells, QUICK, seed=2)
+    assert float(quick.sample_stats["pareto_k"]) > 1
+    assert compare(spec, cells, quick.posterior)["apart"].loc[["theta", "lean"]].max() < 0.4
 
 
 def test_chains_apart_will_not_do(first_answer):

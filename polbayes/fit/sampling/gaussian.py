@@ -12,9 +12,9 @@ _WHOLE, _DIRECTIONS = 2500, 64
 # Step of differences of slopes.
 _STEP = 1e-3
 
-# Most iterations of the search for the mode, which a normal density needs far fewer of, and the
-# least curvature that counts as such.
-_ITERATIONS, _LEAST = 400, 1e-6
+# Most iterations of the search for the mode, which a normal density needs far fewer of, the largest
+# slope there, and the least curvature that counts as such.
+_ITERATIONS, _LEVEL, _LEAST = 400, 0.1, 1e-6
 
 
 class LogDensity(Protocol):
@@ -41,8 +41,12 @@ class Gaussian:
         """``[coordinate]`` standard deviations."""
         return abs(self.root) if self.root.ndim == 1 else np.sqrt((self.root**2).sum(axis=1))
 
+    def slope(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the slope ``[direction]`` in z of a gradient ``[coordinate]``."""
+        return gradient * self.root if self.root.ndim == 1 else gradient @ self.root
+
     def at(self, z: np.ndarray) -> np.ndarray:
-        """Return ``[point, coordinate]`` the coordinates of ``[point, direction]``."""
+        """Return ``[..., coordinate]`` the coordinates of ``[..., direction]``."""
         return self.mean + (z * self.root if self.root.ndim == 1 else z @ self.root.T)
 
 
@@ -71,7 +75,8 @@ def _highest(density: LogDensity, start: np.ndarray) -> np.ndarray | None:
 
     options = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "maxcor": 30, "ftol": 1e-13}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    return None if found.status == 1 else np.asarray(found.x)
+    level = found.status != 1 and abs(found.jac).max() < _LEVEL
+    return np.asarray(found.x) if level else None
 
 
 def _curvature(density: LogDensity, x: np.ndarray) -> np.ndarray:

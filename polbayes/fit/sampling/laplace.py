@@ -21,10 +21,12 @@ from polbayes.config.schema import SamplerConfig
 from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
+from polbayes.fit.families.kinds import ORDINAL
 from polbayes.fit.sampling.diagnose import ESS_LAPLACE, pareto_limit, settled
 from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode
 from polbayes.fit.sampling.importance import pareto_smoothed
 from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
+from polbayes.fit.sampling.pilot import DEPTH, restarted
 
 # As in ``conf/sampler/laplace.yaml``.
 QUICK = SamplerConfig(backend="laplace", chains=4, tune=40, draws=60, target_accept=0.8)
@@ -42,6 +44,12 @@ _MORE = 20
 # So many are enough to see that the tail of the ratios is far too heavy.
 _FIRST, _HOPELESS = 200, 1.0
 
+# Chains start so many standard deviations from the mode.
+_NEAR = 0.1
+
+# Pilots before a short run of numbers.
+_PILOTS = 2
+
 # The coordinates among the values of a draw.
 _PLACE = "coordinates"
 
@@ -55,7 +63,8 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
     is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
     ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
-    effects. If theta has not settled in them, a longer run goes on where they ended.
+    effects, in which the curvature is the metric unless the ratios are far too heavy. If theta has
+    not settled, a longer run goes on where they ended.
 
     Returns
     -------
@@ -87,48 +96,70 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
         diverging = xr.DataArray(np.zeros(shape, dtype=bool), dims=("chain", "draw"))
         transitions = 0
     else:
-        drawn, diverging, transitions = _short_run(built, density, config, seed)
+        near = around if k <= _HOPELESS else None
+        drawn, diverging, transitions = _short_run(built, near, config, seed)
     about = {"pareto_k": k, "pareto_limit": limit, "effective": effective}
     about["transitions"] = transitions
     return drawn, xr.Dataset({"diverging": diverging, **about})
 
 
 @dataclass(frozen=True)
-class _Placed:
-    """A density whose draws have their coordinates, too, and which may start anywhere."""
+class _Moved:
+    """A density in other coordinates, which are part of its draws."""
 
     density: Density
-    places: np.ndarray | None = None  # ``[place, coordinate]``
+    around: Gaussian | None = None  # standardises the coordinates
+    places: np.ndarray | None = None  # ``[place, coordinate]`` to start from
 
     @property
     def size(self) -> int:
+        """Number of coordinates."""
         return self.density.size
 
     def start(self, seed: int) -> np.ndarray:
-        if self.places is None:
+        """Return ``[coordinate]`` a chain's starting point."""
+        if self.places is not None:
+            return np.asarray(np.random.default_rng(seed).choice(self.places))
+        if self.around is None:
             return self.density.start(seed)
-        return np.random.default_rng(seed).choice(self.places)
+        return _NEAR * np.random.default_rng(seed).standard_normal(self.size)
+
+    def _at(self, x: np.ndarray) -> np.ndarray:
+        return x if self.around is None else self.around.at(x)
 
     def values(self, x: np.ndarray) -> dict[str, Any]:
-        return {**self.density.values(x), _PLACE: x.copy()}
+        """Return the values at the coordinates, by name, and the coordinates."""
+        return {**self.density.values(self._at(x)), _PLACE: x.copy()}
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        return self.density(x)
+        """Return the log-density and its gradient."""
+        value, slope = self.density(self._at(x))
+        return value, slope if self.around is None else self.around.slope(slope)
 
 
 def _short_run(
-    built: Built, density: Density, config: SamplerConfig, seed: int
+    built: Built, around: Gaussian | None, config: SamplerConfig, seed: int
 ) -> tuple[xr.Dataset, xr.DataArray, int]:
-    """Return draws, which of them diverged, and the number of transitions of a chain."""
-    placed = _Placed(density)
-    drawn, stats = draw_with_nutpie(compiled_for_nutpie(placed), config, seed, depth=_DEPTH)
-    made = config.tune + config.draws
+    """Return draws, which of them diverged, and the number of transitions of a chain.
+
+    `around` is not far from the posterior: its curvature serves as a metric. Without it, the
+    coordinates of numbers are those around what pilots find; stances tell too little in so few
+    draws.
+    """
+    if around is None and built.spec.observation.kind != ORDINAL:
+        for pilot in range(_PILOTS):
+            settings = replace(config, chains=1)
+            found, _ = draw_with_nutpie(
+                compiled_for_nutpie(Density(built)), settings, seed + pilot, depth=DEPTH
+            )
+            built = restarted(built, {str(name): found[name].to_numpy()[0] for name in found})
+    moved = _Moved(Density(built), around)
+    drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
     if not settled(_theta(built, drawn)):
         config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)
-        placed = _Placed(density, drawn[_PLACE].to_numpy()[:, -1])
-        drawn, stats = draw_with_nutpie(compiled_for_nutpie(placed), config, seed, depth=_DEPTH)
-        made = config.tune + config.draws
-    return drawn.drop_vars(_PLACE), stats["diverging"], made
+        moved = replace(moved, places=drawn[_PLACE].to_numpy()[:, -1])
+        drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
+    return drawn.drop_vars(_PLACE), stats["diverging"], config.tune + config.draws
 
 
 def _theta(built: Built, drawn: xr.Dataset) -> np.ndarray:
