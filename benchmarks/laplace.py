@@ -1,10 +1,11 @@
 """`sampler=laplace` against nutpie on the shipped experiments: time, means and interval widths.
 
 Arguments are names of experiments; by default, all those that ask embedded models and fit the
-ideology model. Each is asked in a temporary folder, and its posterior is computed by both.
-``--share 0.3`` gives nutpie that part of the experiment's transitions, and scales its time up.
-``--sparse 2`` also does two simulated studies of a sparse design, as in ``benchmarks/plan.py``.
-Times are processor times of sampling alone, in the same process, after compilation.
+ideology model, and with ``--data FOLDER`` those that read published answers there. Each is asked in
+a temporary folder, and its posterior is computed by both. ``--share 0.3`` gives nutpie that part of
+the experiment's transitions, and scales its time up. ``--sparse 2`` does that many simulated
+studies of a sparse design, as in ``benchmarks/plan.py``, and of experiments only those that are
+named. Times are processor times of sampling alone, in the same process, after compilation.
 """
 
 import argparse
@@ -38,21 +39,31 @@ from polbayes.fit.spec.terms import bind
 from polbayes.tasks.planning.simulation import Simulator
 
 EXPERIMENTS = ("wvs_prefixes", "instruments", "pct_masked", "pct_paraphrases")
+PUBLISHED = {
+    "imported": "rottger/explicit_paraphrase.parquet",
+    "rottger": "rottger/*.parquet",
+    "eroglu": "eroglu/responses.parquet",
+    "parties": "parties/positions.parquet",
+    "parties_over_time": "parties/positions.parquet",
+}
 HEADLINE = ("theta", "lean", "bias", "acquiescence", "decisiveness")
 
 
 def main() -> None:
     """Print a row of times and one of differences per quantity for each experiment."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("experiments", nargs="*", default=list(EXPERIMENTS))
+    parser.add_argument("experiments", nargs="*")
+    parser.add_argument("--data", type=Path, help="folder of published answers")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--sparse", type=int, default=0, help="studies of a sparse design")
     asked = parser.parse_args()
     for built in sparse(asked.sparse):
         compare("sparse", built, SamplerConfig(), asked.share)
-    for name in asked.experiments:
+    every = (*EXPERIMENTS, *(PUBLISHED if asked.data else ()))
+    for name in asked.experiments or (() if asked.sparse else every):
+        more = [f"imported.path={asked.data / PUBLISHED[name]}"] if name in PUBLISHED else []
         with tempfile.TemporaryDirectory() as folder:
-            compare(name, *answered([f"+experiment={name}"], Path(folder)), asked.share)
+            compare(name, *answered([f"+experiment={name}", *more], Path(folder)), asked.share)
 
 
 def sparse(number: int) -> Iterator[Built]:
