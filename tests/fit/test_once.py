@@ -141,6 +141,21 @@ def test_a_prior_of_the_others_does_not_free_those_asked_once(mixed, spec_of):
     assert read(spec_of, mixed, priors=priors)[1].once == ("other", "party")
 
 
+def test_a_prior_of_ones_own_holds_beside_copies(coded, spec_of):
+    """One model answers every statement greedily with two prefixes, and the other once."""
+    answers = np.random.default_rng(1).integers(-1, 2, (2, 20, 1, 2, 1))
+    answers[1, :, :, 1] = -128
+    data = coded(answers, items=ITEMS, prefixes=("baseline", "please"))
+    data["decoding"] = ("model", np.array(["greedy", "sample"], dtype=object))
+    data = data.set_coords("decoding")
+    with pytest.raises(UserError, match="twice, except in copies of one answer, so"):
+        read(spec_of, data, unidentified="refuse")
+    priors = {"decisiveness": {"Intercept": "Normal(0, 0.5)"}}
+    _, cells, found, _ = read(spec_of, data, unidentified="refuse", priors=priors)
+    assert (cells.copies, cells.once) == (("m1",), ())
+    assert set(found["decisiveness"].common.terms) == {"Intercept", "copies"}
+
+
 def test_the_value_may_be_given(once, mixed, spec_of):
     prior = {"decisiveness": {"copies": "Normal(1, 0.5)"}}
     (note,) = read(spec_of, once, priors=prior)[3]

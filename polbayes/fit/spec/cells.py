@@ -340,7 +340,8 @@ def _with_copies(cells: Cells, spec: Spec, known: tuple[str, ...]) -> Cells:
 def _with_once(cells: Cells, spec: Spec) -> Cells:
     """Find the models that answered every statement at most once.
 
-    If all models did and the spec has a prior of decisiveness of its own, that prior holds.
+    If all did, but for those whose runs are copies, and the spec has a prior of decisiveness of its
+    own, that prior holds.
     """
     if not spec.sampled_items:
         return cells
@@ -348,8 +349,9 @@ def _with_once(cells: Cells, spec: Spec) -> Cells:
     model, names = levels(table, ["model"])
     most = np.zeros(len(names))
     np.maximum.at(most, model, np.bincount(statement, cells.answered))
-    once = (most <= 1) & ~names["model"].isin(cells.copies).to_numpy()
-    if (most <= 1).all() and spec.own_decisiveness:
+    copies = names["model"].isin(cells.copies).to_numpy()
+    once = (most <= 1) & ~copies
+    if (once | copies).all() and spec.own_decisiveness:
         return cells
     return replace(cells, once=tuple(str(name) for name in names["model"][once]))
 

@@ -112,9 +112,11 @@ def _held(spec: Spec, cells: Cells) -> list[str]:
     if not cells.once:
         return []
     where, models = "analysis.parts.decisiveness", cells.frame["model"].nunique()
+    nobody = "nobody answered a statement twice"
+    nobody += ", except in copies of one answer" if cells.copies else ""
     if cells.held.all() and not spec.drops:
         raise UserError(
-            f"{where}: nobody answered a statement twice, so that the answers do not tell how "
+            f"{where}: {nobody}, so that the answers do not tell how "
             "sharply anybody answers; ask again, give it a prior of its own "
             "(analysis.priors.decisiveness.Intercept), or set analysis.unidentified=leave_out, "
             f"which holds it at analysis.priors.decisiveness.{COPIES}."
@@ -125,7 +127,7 @@ def _held(spec: Spec, cells: Cells) -> list[str]:
         value = f"has one value with the prior {prior} of its logarithm"
     if len(cells.once) == models:
         return [
-            f"{where} {value}, because nobody answered a statement twice, so that the answers do "
+            f"{where} {value}, because {nobody}, so that the answers do "
             "not tell how sharply anybody answers."
         ]
     return [
