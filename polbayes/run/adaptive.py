@@ -27,6 +27,7 @@ from polbayes.data.prose import plural
 from polbayes.data.provenance import json_digest
 from polbayes.errors import UserError
 from polbayes.fit.posterior.information import most_informative
+from polbayes.fit.spec.answers import STANCE_POINTS
 from polbayes.fit.spec.cells import Cells, gather_cells, keyed
 from polbayes.fit.spec.spec import Spec
 
@@ -35,6 +36,10 @@ CHOICES = "adaptive.jsonl"
 
 # Of a model and dimension, at least this part of the questions has either key, if any has.
 _EITHER_KEY = 0.25
+
+# So many answers to a statement count as much as all others of the model, for the proportion of
+# usable ones.
+_WEIGHT = 4
 
 # Transitions of the fits between batches, whose draws are compared with each other.
 _TUNE, _DRAWS = 100, 100
@@ -203,6 +208,7 @@ class _Fitted:
     frame: pd.DataFrame  # [cell] model, item, variant and prefix
     expected: np.ndarray  # [draw, cell] expected answers
     noise: np.ndarray  # [cell]
+    usable: np.ndarray  # [cell] probability that an answer can be used
     wanted: np.ndarray  # [draw, quantity] thetas and their differences between models
     ends: xr.DataArray  # [end, model, dimension] of the intervals of theta
 
@@ -243,6 +249,7 @@ def _fit(design: xr.Dataset, data: xr.Dataset, policy: Policy, number: int) -> _
         cells.frame,
         np.array(expected),
         noise,
+        _usable(data, cells.frame),
         _wanted(flat(theta)),
         ends.transpose("end", "model", "dimension"),
     )
@@ -254,6 +261,21 @@ def _wanted(theta: np.ndarray) -> np.ndarray:
     apart = theta[:, first] - theta[:, second]
     both = (theta.reshape(len(theta), -1), apart.reshape(len(theta), -1))
     return np.concatenate(both, axis=1)
+
+
+def _usable(data: xr.Dataset, frame: pd.DataFrame) -> np.ndarray:
+    """Return ``[cell]`` the probability that an answer has a stance which the model can use.
+
+    It is the proportion of such answers to the statement, drawn towards that of the model.
+    """
+    status, stance = (data[name].transpose(*CELL_DIMS).values for name in ("status", "stance"))
+    put = (status >= ASKED) & (status != STATUS["pending"])
+    good = put & np.isin(stance, [STANCE[point] for point in STANCE_POINTS])
+    put_to, used = (found.sum(axis=(2, 3, 4)) for found in (put, good))
+    of_model = (used.sum(axis=1) + 1) / (put_to.sum(axis=1) + 2)
+    share = (used + _WEIGHT * of_model[:, None]) / (put_to + _WEIGHT)
+    at = [data.indexes[name].get_indexer(frame[name].astype(str)) for name in ("model", "item")]
+    return np.asarray(share[tuple(at)])
 
 
 def _all_cells(design: xr.Dataset, data: xr.Dataset, spec: Spec) -> Cells:
@@ -321,6 +343,7 @@ def _choose(
     found = most_informative(
         fitted.expected[:, cells],
         fitted.noise[cells],
+        fitted.usable[cells],
         fitted.wanted,
         number=number,
         cost=np.array([cost.get(m, 1.0) for m in left["model"]]),

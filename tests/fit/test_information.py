@@ -5,10 +5,11 @@ import numpy as np
 from polbayes.fit.posterior.information import most_informative
 
 
-def choose(expected, noise, wanted, *, number, cost=None, allowed=lambda _: True):
+def choose(expected, noise, wanted, *, number, usable=None, cost=None, allowed=lambda _: True):
     return most_informative(
         expected,
         noise,
+        np.ones(expected.shape[1]) if usable is None else usable,
         wanted,
         number=number,
         cost=np.ones(expected.shape[1]) if cost is None else cost,
@@ -60,6 +61,27 @@ def test_a_dear_question_is_left():
     draws = normal_draws(COVARIANCE)
     found = choose(draws[:, 1:], NOISE, draws[:, :1], number=1, cost=np.array([10.0, 1.0, 1.0]))
     assert found == [1]
+
+
+def test_what_is_hardly_ever_answered_is_left():
+    draws = normal_draws(COVARIANCE)
+    for usable, first in ((0.65, 0), (0.55, 2)):
+        # Of the first two, 0.50^2 / 0.6 = 0.417; of the third, 0.4^2 / 0.6 = 0.267.
+        found = choose(
+            draws[:, 1:],
+            NOISE,
+            draws[:, :1],
+            number=1,
+            usable=np.array([usable, usable, 1.0]),
+        )
+        assert found == [first]
+
+
+def test_a_question_that_may_stay_open_may_be_asked_again():
+    """An answer that is usable once in five leaves most of what a second one tells."""
+    draws = normal_draws(COVARIANCE)
+    found = choose(draws[:, 1:], NOISE, draws[:, :1], number=2, usable=np.array([0.2, 0.2, 0.05]))
+    assert found == [0, 1]
 
 
 def test_what_is_not_allowed_is_passed_over():

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from polbayes.config.schema import AnalysisConfig, ProbingConfig, SamplerConfig
-from polbayes.data.dataset import ASKED, MISSING, NOT_CHOSEN, STATUS
+from polbayes.data.dataset import ASKED, MISSING, NOT_CHOSEN, STANCE, STATUS
 from polbayes.errors import UserError
 from polbayes.fit.fit import fit
 from polbayes.fit.spec.cells import gather_cells
@@ -22,7 +22,14 @@ from polbayes.instrument.questionnaires import Instrument, Item, Variant
 from polbayes.measures.bias import bias
 from polbayes.measures.grouping import asked_cells
 from polbayes.measures.validity import validity
-from polbayes.run.adaptive import CHOICES, Policy, check_adaptive, marked, probe_adaptively
+from polbayes.run.adaptive import (
+    CHOICES,
+    Policy,
+    _usable,
+    check_adaptive,
+    marked,
+    probe_adaptively,
+)
 
 MODELS = {"left": -1.2, "right": 1.2}
 SETTINGS = {"start": 0.1, "batch": 0.1, "budget": 0.3}
@@ -117,6 +124,27 @@ def test_an_interrupted_run_makes_the_same_choices(done, asked, answers, tmp_pat
     assert again.attrs["adaptive"] == chosen.attrs["adaptive"]
     xr.testing.assert_equal(again["status"], chosen["status"])
     assert (tmp_path / CHOICES).read_text() == (folder / CHOICES).read_text()
+
+
+def test_statements_without_a_usable_answer_are_asked_about_less(asked, answers, tmp_path):
+    """One model refuses to answer four of ten statements."""
+    silent = answers.copy()
+    silent[0, 4:8] = STANCE["refused"]
+    settings = {"start": 0.1, "batch": 0.05, "budget": 0.4}
+    chosen = probe_adaptively(asked, policy_of(**settings), respondent(silent, []), tmp_path)
+    put = (chosen["status"] >= ASKED).to_numpy().sum(axis=(2, 3, 4))
+    assert put[0, 4:8].mean() < 0.6 * put[0, [0, 1, 2, 3, 8, 9]].mean()
+
+
+def test_the_probability_of_a_usable_answer_by_hand(asked, answers):
+    frame = pd.DataFrame({"model": ["left", "left", "right"], "item": ["i0", "i1", "i0"]})
+    silent = answers.copy()
+    silent[0, 0] = STANCE["refused"]
+    data = respondent(silent, [])(asked)
+    # Of 120 answers 108 are usable, and none of 12 to i0.
+    of_model = 109 / 122
+    expected = [4 * of_model / 16, (12 + 4 * of_model) / 16, (12 + 4 * 121 / 122) / 16]
+    np.testing.assert_allclose(_usable(data, frame), expected)
 
 
 def test_answers_that_are_not_recorded_do_not_matter(done, asked, answers, tmp_path):
