@@ -242,6 +242,7 @@ def bound(data: xr.Dataset, spec: Spec, part: float, sampler: SamplerConfig) -> 
         most_informative(
             draws @ x[each].T,
             noise[each],
+            np.ones(len(each)),
             draws @ theta.T,
             number=most,
             cost=np.ones(len(each)),
