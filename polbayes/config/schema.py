@@ -543,7 +543,7 @@ class SamplerConfig:
 
     backend: str = "nutpie"
     chains: int = number(4, ge=2, says=_ENOUGH)
-    tune: int = number(500, ge=50, says=_ENOUGH)
+    tune: int = number(500, ge=20, says=_ENOUGH)
     draws: int = number(1000, ge=50, says=_ENOUGH)
     target_accept: float = number(0.9, ge=0.5, lt=1, says="must be in [0.5, 1), not {value}.")
     mass_matrix: str = "diagonal"  # or ``low_rank``, which also adapts to correlations
