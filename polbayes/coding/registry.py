@@ -88,8 +88,11 @@ KINDS: Registry[Kind] = Registry(
     },
 )
 
-# Names of what decides cells that no coder reads; no coder may have them.
-_RESERVED = ("none", "declared_option", "option_probability")
+# What decides cells that no coder reads.
+BY_RATING, BY_PROBABILITY = "declared_option", "option_probability"
+BY_SERVER = "declined_by_server"
+# No coder may have these names.
+_RESERVED = ("none", BY_RATING, BY_PROBABILITY, BY_SERVER)
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 # Overrides for reading answers without checkpoints.

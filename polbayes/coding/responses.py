@@ -11,7 +11,14 @@ import xarray as xr
 from polbayes.coding.option_reading import match_option
 from polbayes.coding.options import Options, declare
 from polbayes.coding.rated import with_ratings
-from polbayes.coding.registry import NOMINAL, Coder, get_coder
+from polbayes.coding.registry import (
+    BY_PROBABILITY,
+    BY_RATING,
+    BY_SERVER,
+    NOMINAL,
+    Coder,
+    get_coder,
+)
 from polbayes.config.schema import CoderConfig
 from polbayes.data.dataset import ANSWERED, MISSING, STANCE, STANCE_CLASSES, STATUS, flag_attributes
 from polbayes.instrument.scales import coded
@@ -19,11 +26,8 @@ from polbayes.instrument.scales import coded
 # Coders that only read answers to prefixes that ask for that kind of answer.
 ONLY_FOR = {"likert": "likert"}
 
-# What decided cells other than by a coder.
-_BY_RATING, _BY_PROBABILITY = "declared_option", "option_probability"
-_BY_SERVER = "declined_by_server"
-# Those of these that do not read a text, or only a number that was asked for.
-EXACT = (_BY_RATING, _BY_PROBABILITY, _BY_SERVER, "likert")
+# What does not read a text, or only a number that was asked for.
+EXACT = (BY_RATING, BY_PROBABILITY, BY_SERVER, "likert")
 _CODES = np.array(list(STANCE.values()), dtype=np.int8)
 
 
@@ -75,8 +79,8 @@ def code_with(data: xr.Dataset, opened: Mapping[str, Coder]) -> xr.Dataset:
     data = with_ratings(data)
     out = data.copy()
     dims = data["status"].dims
-    deciders = (_BY_RATING, _BY_PROBABILITY, *opened)
-    deciders += (_BY_SERVER,) if "declined" in data else ()
+    deciders = (BY_RATING, BY_PROBABILITY, *opened)
+    deciders += (BY_SERVER,) if "declined" in data else ()
     answered = _answered(data)
     probs = np.full((*answered.shape, len(STANCE_CLASSES)), np.nan, dtype=np.float32)
     coder = np.full(answered.shape, MISSING, dtype=np.int8)

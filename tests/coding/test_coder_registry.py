@@ -46,6 +46,11 @@ def test_nominal_probabilities():
         ("classifier", {}, "coding.models.classifier: checkpoint: is missing"),
         ("lexical", {"kind": "nli"}, "coding.models.lexical: the name is taken"),
         ("none", {"kind": "nli"}, "coding.models.none: the name is taken"),
+        (
+            "declined_by_server",
+            {"kind": "nli"},
+            "coding.models.declined_by_server: the name is taken",
+        ),
         ("my own", {"kind": "nli"}, "coding.models.my own: the name is taken or invalid"),
         ("nli", {"weights": {"lexical": 1.0}}, "weights: does not apply to kind nli, which takes"),
         (

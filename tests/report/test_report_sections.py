@@ -120,6 +120,17 @@ def test_the_order_on_the_first_screen_is_reconciled_with_the_ranking(make_resul
         assert [text[: len(start)] for text, start in zip(told, said, strict=True)] == said
 
 
+def test_a_model_is_not_furthest_on_questions_that_it_was_not_asked(make_results: Any) -> None:
+    made = make_results()
+    places = [-1.0, -1.0, 0.0, 0.0, 1.0, np.nan]
+    theta = made.tables["theta"].assign(estimate=places)
+    section = ranking(make_results(tables={**made.tables, "theta": theta}))
+    assert section is not None
+    (forest,) = (one for one in section.blocks if getattr(one, "name", "") == "leaning_forest")
+    ends = "Economic: from alpha to gamma; Cultural: from alpha to beta."
+    assert forest.alt.endswith(ends)
+
+
 def test_two_values_of_one_measure_are_explained(make_results):
     """Always a little to the left: 0.65 for agreeing with the left, 0.35 with the right.
 

@@ -1,6 +1,6 @@
 """Tables of the posterior: one row per quantity, with an equal-tailed interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.fit.posterior.coefficients import coefficient_tables
-from polbayes.fit.posterior.intervals import interval_table
+from polbayes.fit.posterior.intervals import flat, interval_table
 
 _DRAW = ("chain", "draw")
 
@@ -59,20 +59,19 @@ def summarise(
 
 
 def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
-    """Return theta or lean with the mean over dimensions as a further one, ``"total"``."""
+    """Return theta or lean with the mean over dimensions as a further one, ``"total"``.
+
+    Models that were not asked about all dimensions have none.
+    """
     theta = posterior[name]
-    total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
+    total = theta.mean("dimension", skipna=False).expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
 
 
 def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
-    """Return the probability that one model is left of another, for every ordered pair."""
-    theta = positions(posterior)
-    names = theta["model"].values
+    """Return the probability that one model is left of another, for every ordered pair asked."""
     rows = []
-    for dimension in theta["dimension"].values:
-        values = theta.sel(dimension=dimension).transpose(*_DRAW, "model").to_numpy()
-        draws = values.reshape(-1, len(names))
+    for dimension, names, draws in _asked(posterior):
         for k, a in enumerate(names):
             p_left = (draws[:, [k]] < draws).mean(axis=0)
             rows += [(a, b, dimension, float(p_left[n])) for n, b in enumerate(names) if n != k]
@@ -80,18 +79,24 @@ def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
 
 
 def ranks(posterior: xr.Dataset) -> pd.DataFrame:
-    """Return the probability of every rank of every model, rank 1 being furthest left."""
-    theta = positions(posterior)
-    models = theta["model"].values
+    """Return the probability of every rank of every model asked, rank 1 being furthest left."""
     rows = []
-    for dimension in theta["dimension"].values:
-        values = theta.sel(dimension=dimension).transpose(*_DRAW, "model").to_numpy()
-        order = values.argsort(axis=-1).argsort(axis=-1) + 1
+    for dimension, models, draws in _asked(posterior):
+        order = draws.argsort(axis=-1).argsort(axis=-1) + 1
         for k, model in enumerate(models):
             share = np.bincount(order[..., k].ravel(), minlength=len(models) + 1)[1:]
             for rank, count in enumerate(share, start=1):
                 rows.append((model, dimension, rank, count / share.sum()))
     return pd.DataFrame(rows, columns=["model", "dimension", "rank", "probability"])
+
+
+def _asked(posterior: xr.Dataset) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each dimension with the models asked about it and draws ``[draw, model]`` of theta."""
+    theta = positions(posterior)
+    for dimension in theta["dimension"].values:
+        draws = flat(theta.sel(dimension=dimension, drop=True).transpose(*_DRAW, "model"))
+        asked = ~np.isnan(draws).any(axis=0)
+        yield dimension, theta["model"].values[asked], draws[:, asked]
 
 
 def _bias(posterior: xr.Dataset, level: float) -> pd.DataFrame:

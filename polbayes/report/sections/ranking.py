@@ -63,7 +63,7 @@ def by_estimate(theta: pd.DataFrame | None) -> Mapping[str, list[str]]:
         return {}
     return {
         str(dimension): ascending(rows)["model"].tolist()
-        for dimension, rows in theta.groupby("dimension", sort=False)
+        for dimension, rows in theta.dropna(subset="estimate").groupby("dimension", sort=False)
     }
 
 
