@@ -133,6 +133,8 @@ def differences(exact: xr.Dataset, quick: xr.Dataset) -> None:
             continue
         spread = each(exact, name, lambda v: v.std(dims))
         free = spread > 1e-9
+        if not free.any():
+            continue
         means = [each(p, name, lambda v: v.mean(dims)) for p in (exact, quick)]
         apart = abs(means[1] - means[0])[free] / spread[free]
         widths = [

@@ -59,12 +59,9 @@ def summarise(
 
 
 def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
-    """Return theta or lean with the mean over dimensions as a further one, ``"total"``.
-
-    Models that were not asked about all dimensions have none.
-    """
+    """Return theta or lean with the mean over dimensions asked as a further one, ``"total"``."""
     theta = posterior[name]
-    total = theta.mean("dimension", skipna=False).expand_dims(dimension=["total"], axis=-1)
+    total = theta.mean("dimension").expand_dims(dimension=["total"], axis=-1)
     return xr.concat([theta, total.transpose(*theta.dims)], dim="dimension")
 
 
