@@ -128,8 +128,9 @@ class _Moved:
         return x if self.around is None else self.around.at(x)
 
     def values(self, x: np.ndarray) -> dict[str, Any]:
-        """Return the values at the coordinates, by name, and the coordinates."""
-        return {**self.density.values(self._at(x)), _PLACE: x.copy()}
+        """Return the values at the coordinates, by name, and in a first run the coordinates."""
+        place = {} if self.places is not None else {_PLACE: x.copy()}
+        return {**self.density.values(self._at(x)), **place}
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-density and its gradient."""
@@ -157,9 +158,10 @@ def _short_run(
     drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
     if not settled(_theta(built, drawn)):
         config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)
-        moved = replace(moved, places=drawn[_PLACE].to_numpy()[:, -1])
+        moved = replace(moved, places=drawn[_PLACE].to_numpy()[:, -1].copy())
+        del drawn, stats  # of large designs these are gigabytes
         drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
-    return drawn.drop_vars(_PLACE), stats["diverging"], config.tune + config.draws
+    return drawn.drop_vars(_PLACE, errors="ignore"), stats["diverging"], config.tune + config.draws
 
 
 def _theta(built: Built, drawn: xr.Dataset) -> np.ndarray:
