@@ -135,6 +135,8 @@ def refused(answer, says, *, left=()):
         ([*PCT, "prefixes.only=[baseline,likert]"], "prefix 'likert' asks for a number"),
         ([*PCT, "items=[pc-21]"], "items: none of the items to ask is scored"),
         ([*WVS, "sampler.draws=-1"], "sampler.draws: must be at least 50, not -1"),
+        ([*WVS, "sampler.tune=49"], "sampler.tune: must be at least 50, not 49; convergence"),
+        ([*WVS, "sampler=laplace", "sampler.tune=19"], "sampler.tune: must be at least 20, not 19"),
         ([*WVS, "analysis.parts.theta='~ (1 |'"], "analysis.parts.theta: "),
         ([*WVS, "analysis.parts.theta='~ party'"], "unknown variable 'party'"),
         ([*WVS, "analysis.response=opinion"], "analysis.response: unknown response"),

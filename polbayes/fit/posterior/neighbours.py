@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from polbayes.fit.posterior.intervals import flat, summary
-from polbayes.fit.posterior.summary import positions
+from polbayes.fit.posterior.intervals import summary
+from polbayes.fit.posterior.summary import asked_positions
 
 ALL, REFERENCE = "all", "reference"
 
@@ -35,23 +35,20 @@ def neighbours(
         the second, and the distance between them. ``among`` is ``all``, or ``reference`` for the
         order without the other models.
     """
-    several = posterior.sizes["dimension"] > 1
-    theta = positions(posterior) if several else posterior["theta"]
-    names = [str(name) for name in theta["model"].values]
-    sets = {ALL: names, **({REFERENCE: list(reference)} if reference else {})}
+    sets = (ALL, REFERENCE) if reference else (ALL,)
     rows = []
-    for dimension in theta["dimension"].values:
-        draws = flat(theta.sel(dimension=dimension, drop=True).transpose("chain", "draw", "model"))
-        asked = ~np.isnan(draws).any(axis=0)
+    for dimension, models, draws in asked_positions(posterior):
+        if dimension == "total" and posterior.sizes["dimension"] == 1:
+            continue
         median = np.median(draws, axis=0)
-        for among, members in sets.items():
-            at = np.array([k for k, name in enumerate(names) if name in members and asked[k]], int)
+        for among in sets:
+            at = np.flatnonzero((among == ALL) | np.isin(models, list(reference)))
             at = at[np.argsort(median[at], kind="stable")]
             for place, (one, other) in enumerate(pairwise(at), start=1):
                 apart = draws[:, other] - draws[:, one]
                 rows.append(
                     {"among": among, "dimension": str(dimension), "place": place}
-                    | {"model": names[one], "next": names[other]}
+                    | {"model": str(models[one]), "next": str(models[other])}
                     | {"p_left": float((apart > 0).mean())}
                     | summary(apart, level)
                     | {"level": level}

@@ -68,7 +68,7 @@ def positions(posterior: xr.Dataset, name: str = "theta") -> xr.DataArray:
 def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the probability that one model is left of another, for every ordered pair asked."""
     rows = []
-    for dimension, names, draws in _asked(posterior):
+    for dimension, names, draws in asked_positions(posterior):
         for k, a in enumerate(names):
             p_left = (draws[:, [k]] < draws).mean(axis=0)
             rows += [(a, b, dimension, float(p_left[n])) for n, b in enumerate(names) if n != k]
@@ -78,7 +78,7 @@ def pairwise(posterior: xr.Dataset) -> pd.DataFrame:
 def ranks(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the probability of every rank of every model asked, rank 1 being furthest left."""
     rows = []
-    for dimension, models, draws in _asked(posterior):
+    for dimension, models, draws in asked_positions(posterior):
         order = draws.argsort(axis=-1).argsort(axis=-1) + 1
         for k, model in enumerate(models):
             share = np.bincount(order[..., k].ravel(), minlength=len(models) + 1)[1:]
@@ -87,8 +87,8 @@ def ranks(posterior: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "dimension", "rank", "probability"])
 
 
-def _asked(posterior: xr.Dataset) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each dimension with the models asked about it and draws ``[draw, model]`` of theta."""
+def asked_positions(posterior: xr.Dataset) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each dimension, the models asked about it, and draws ``[draw, model]`` of theta."""
     theta = positions(posterior)
     for dimension in theta["dimension"].values:
         draws = flat(theta.sel(dimension=dimension, drop=True).transpose(*_DRAW, "model"))

@@ -97,7 +97,7 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
         transitions = 0
     else:
         near = around if k <= _HOPELESS else None
-        drawn, diverging, transitions = _short_run(built, near, config, seed)
+        drawn, diverging, transitions = _short_run(built, density, near, config, seed)
     about = {"pareto_k": k, "pareto_limit": limit, "effective": effective}
     about["transitions"] = transitions
     return drawn, xr.Dataset({"diverging": diverging, **about})
@@ -139,7 +139,7 @@ class _Moved:
 
 
 def _short_run(
-    built: Built, around: Gaussian | None, config: SamplerConfig, seed: int
+    built: Built, density: Density, around: Gaussian | None, config: SamplerConfig, seed: int
 ) -> tuple[xr.Dataset, xr.DataArray, int]:
     """Return draws, which of them diverged, and the number of transitions of a chain.
 
@@ -148,13 +148,14 @@ def _short_run(
     draws.
     """
     if around is None and built.spec.observation.kind != ORDINAL:
+        settings = replace(config, chains=1)
         for pilot in range(_PILOTS):
-            settings = replace(config, chains=1)
             found, _ = draw_with_nutpie(
-                compiled_for_nutpie(Density(built)), settings, seed + pilot, depth=DEPTH
+                compiled_for_nutpie(density), settings, seed + pilot, depth=DEPTH
             )
             built = restarted(built, {str(name): found[name].to_numpy()[0] for name in found})
-    moved = _Moved(Density(built), around)
+            density = Density(built)
+    moved = _Moved(density, around)
     drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
     if not settled(_theta(built, drawn)):
         config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)

@@ -18,6 +18,9 @@ from polbayes.fit.sampling.pilot import DEPTH, length, restarted
 BACKENDS = ("nutpie", "pymc", "laplace", "advi")
 MASS_MATRICES = ("diagonal", "low_rank")
 
+# Shortest warm-up, but for that of a first answer.
+_TUNE = 50
+
 
 def check_sampler(config: SamplerConfig) -> None:
     """Refuse an unknown sampler, or settings that it does not have.
@@ -25,7 +28,8 @@ def check_sampler(config: SamplerConfig) -> None:
     Raises
     ------
     UserError
-        If the backend or the mass matrix is unknown, or the backend has no such matrix.
+        If the backend or the mass matrix is unknown, or the backend has no such matrix, or needs
+        a longer warm-up.
     """
     check_known("sampler", config.backend, known=BACKENDS, where="sampler.backend")
     check_known("mass matrix", config.mass_matrix, known=MASS_MATRICES, where="sampler.mass_matrix")
@@ -33,6 +37,11 @@ def check_sampler(config: SamplerConfig) -> None:
         raise UserError(
             f"sampler.mass_matrix: {config.backend} has no {config.mass_matrix} matrix; use "
             "sampler.backend=nutpie, or sampler.mass_matrix=diagonal."
+        )
+    if config.tune < _TUNE and config.backend != "laplace":
+        raise UserError(
+            f"sampler.tune: must be at least {_TUNE}, not {config.tune}; convergence cannot be "
+            "judged with less."
         )
 
 
