@@ -122,10 +122,11 @@ def notebooks(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def benchmarks(session: nox.Session) -> None:
-    """Run the benchmarks and print their tables."""
+    """Run a benchmark, as in `nox -s benchmarks -- benchmarks/dif.py --sets 2`."""
+    if not session.posargs:
+        session.error("Name a benchmark: nox -s benchmarks -- benchmarks/dif.py --sets 2")
     session.install(*CONSTRAINTS, "-e", ".[test]")
-    for script in session.posargs or sorted(str(p) for p in (ROOT / "benchmarks").glob("*.py")):
-        session.run("python", script, env={"PYTHONPATH": str(ROOT)})
+    session.run("python", *session.posargs, env={"PYTHONPATH": str(ROOT)})
 
 
 @nox.session(python="3.11")
