@@ -97,6 +97,7 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     """Fit with polbayes; return sampling and total seconds, and the posterior."""
     from polbayes.fit.density.model import build
     from polbayes.fit.posterior.naming import name_posterior
+    from polbayes.fit.sampling.imputation import with_integrated
     from polbayes.fit.sampling.sample import sample
     from polbayes.fit.spec.cells import gather_cells
     from polbayes.fit.spec.spec import parse_spec
@@ -111,7 +112,8 @@ def by_polbayes(data: Any) -> tuple[float, float, Any]:
     ready = used()
     drawn, _ = sample(built, SamplerConfig(chains=CHAINS, tune=TUNE, draws=DRAWS), seed=1)
     done = used()
-    return done - ready, done - started, name_posterior(built, drawn)
+    whole = with_integrated(built, drawn, seed=1)
+    return done - ready, done - started, name_posterior(built, whole)
 
 
 def by_rows(frame: pd.DataFrame) -> tuple[float, float, Any]:
