@@ -255,6 +255,8 @@ def main() -> None:
         print(json.dumps(found, indent=1))
     elif given.step == "swissbench":
         found = swissbench(given.data)
+    elif not (given.data / "posterior.nc").exists():
+        parser.error(f"--data: {given.data} has no posterior.nc; name the folder of a finished run")
     else:
         found = embedded(given.data)
     if given.json:

@@ -236,6 +236,9 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["fit"]:
         further = Size(**json.loads(sys.argv[4])) if len(sys.argv) > 4 else Size()
-        fit_once(int(sys.argv[2]), json.loads(sys.argv[3]), further)
+        sampler = json.loads(sys.argv[3])
+        if sampler.get("chains", 2) < 2:
+            sys.exit("chains: at least 2 are needed to judge convergence")
+        fit_once(int(sys.argv[2]), sampler, further)
     else:
         main()

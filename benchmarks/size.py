@@ -60,13 +60,16 @@ def main() -> None:
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--sampler", default="nutpie", help="or laplace")
     parser.add_argument("--chains", type=int, default=4)
-    parser.add_argument("--draws", type=int, default=250, help="of each chain")
-    parser.add_argument("--tune", type=int, default=250)
+    own = "250 with nutpie, else the sampler's own"
+    parser.add_argument("--draws", type=int, help=f"of each chain; {own}")
+    parser.add_argument("--tune", type=int, help=own)
     parser.add_argument(
         "--direct", action="store_true", help="write responses.nc without asking and journals"
     )
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.sampler == "nutpie":
+        chosen.draws, chosen.tune = chosen.draws or 250, chosen.tune or 250
     if chosen.step:
         BACKENDS["random"] = Backend(("forced_choice",), _describe, _open)
         begun = time.perf_counter()
@@ -101,7 +104,8 @@ def measure(chosen: argparse.Namespace, folder: Path) -> None:
             continue
         command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
         for name in _PASSED:
-            command += [f"--{name.replace('_', '-')}", str(getattr(chosen, name))]
+            if (value := getattr(chosen, name)) is not None:
+                command += [f"--{name.replace('_', '-')}", str(value)]
         command += ["--direct"] * chosen.direct
         found = _measured(command)
         size = ""
@@ -176,9 +180,10 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         f"run_dir='{folder / 'run'}'",
         f"sampler={chosen.sampler}",
         f"sampler.chains={chosen.chains}",
-        f"sampler.draws={chosen.draws}",
-        f"sampler.tune={chosen.tune}",
     ]
+    for name in ("draws", "tune"):
+        if (value := getattr(chosen, name)) is not None:
+            overrides.append(f"sampler.{name}={value}")
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
