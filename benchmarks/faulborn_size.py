@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from polbayes.config.ranges import check_ranges
 from polbayes.config.resources import folder, read_yaml
 from polbayes.config.schema import AnalysisConfig, SamplerConfig
 from polbayes.data.dataset import MISSING, NOT_ASKED, STATUS
+from polbayes.errors import UserError
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import load_prefixes
 from polbayes.instrument.questionnaires import load_instrument
@@ -237,8 +239,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["fit"]:
         further = Size(**json.loads(sys.argv[4])) if len(sys.argv) > 4 else Size()
         sampler = json.loads(sys.argv[3])
-        if sampler.get("chains", 2) < 2:
-            sys.exit("chains: at least 2 are needed to judge convergence")
+        try:
+            check_ranges(SamplerConfig(**sampler), "sampler")
+        except UserError as error:
+            sys.exit(str(error))
         fit_once(int(sys.argv[2]), sampler, further)
     else:
         main()

@@ -179,9 +179,8 @@ def _run(chosen: argparse.Namespace, *stages: str) -> None:
         f"stages=[{','.join(stages)}]",
         f"run_dir='{folder / 'run'}'",
         f"sampler={chosen.sampler}",
-        f"sampler.chains={chosen.chains}",
     ]
-    for name in ("draws", "tune"):
+    for name in ("chains", "draws", "tune"):
         if (value := getattr(chosen, name)) is not None:
             overrides.append(f"sampler.{name}={value}")
     overrides += [f"+respondents.m{n}.backend=random" for n in range(chosen.models)]
