@@ -2,15 +2,22 @@
 
 ``polbayes.run("wvs_prefixes")`` asks, measures and reports, ``polbayes.open(FOLDER)`` opens what is
 there, and ``polbayes.compare([...])`` puts finished runs on one scale; see `polbayes.run.notebook`.
+What is wrong with what they are given is a ``polbayes.UserError``.
 """
 
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "compare", "open", "run"]
+__all__ = ["Run", "UserError", "__version__", "compare", "open", "run"]
 
-_NAMES = {"Run": "Run", "open": "open_run", "compare": "compare"}
+_NOTEBOOK = "polbayes.run.notebook"
+_NAMES = {
+    "Run": (_NOTEBOOK, "Run"),
+    "UserError": ("polbayes.errors", "UserError"),
+    "compare": (_NOTEBOOK, "compare"),
+    "open": (_NOTEBOOK, "open_run"),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -19,7 +26,8 @@ def __getattr__(name: str) -> Any:
         return import_module("polbayes.run")
     if name not in _NAMES:
         raise AttributeError(f"module 'polbayes' has no attribute '{name}'")
-    return getattr(import_module("polbayes.run.notebook"), _NAMES[name])
+    module, found = _NAMES[name]
+    return getattr(import_module(module), found)
 
 
 def __dir__() -> list[str]:

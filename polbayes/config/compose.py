@@ -94,17 +94,17 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Ru
         config = OmegaConf.to_object(merged)
         text = OmegaConf.to_yaml(merged, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
-        raise _readable(error, overrides, own) from error
+        raise _readable(error, overrides, own) from None  # Hydra's own traceback says no more
     except _UNUSABLE as error:
         # Hydra passes on errors of invalid YAML and of groups that are not names.
         said = " ".join(str(error).split())[:500].rstrip(".") or type(error).__name__
         found = re.match(r"invalid literal for int\(\) with base 10: '(\w+)'", said)
         keys = (text.partition("=")[0].lstrip("+") for text in overrides)
         if found and (key := next((key for key in keys if key.endswith(f".{found[1]}")), None)):
-            raise UserError(_no_keys(key)) from error
+            raise UserError(_no_keys(key)) from None
         raise UserError(
             f"the config cannot be composed: {said} (given: {' '.join(overrides)})."
-        ) from error
+        ) from None
     assert isinstance(config, RunConfig)
     _check(config)
     return config, text

@@ -50,7 +50,7 @@ def test_another_sampler_has_its_own_settings_in_every_experiment(name):
     ("name", "sampler"),
     [
         ("wvs_prefixes", "small_steps"),
-        ("imported", "more_draws"),
+        ("imported", "low_rank"),
         ("politicsbench", "roleplay"),
         ("even_handedness", "paired"),
         ("instruments", "nutpie"),

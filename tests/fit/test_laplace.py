@@ -11,10 +11,12 @@ from polbayes.fit.analysis import parse_analysis
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import build
 from polbayes.fit.fit import fit
+from polbayes.fit.posterior.naming import name_posterior
 from polbayes.fit.sampling import laplace as sampling
 from polbayes.fit.sampling import nuts
 from polbayes.fit.sampling.diagnose import diagnose, settled
 from polbayes.fit.sampling.gaussian import at_mode
+from polbayes.fit.sampling.imputation import with_integrated
 from polbayes.fit.sampling.laplace import QUICK, laplace, resampled
 
 KNOWN = {
@@ -147,16 +149,17 @@ def test_a_short_run_says_what_it_is(first_answer):
 def test_a_longer_run_goes_on_where_positions_have_not_settled(ordinal, monkeypatch):
     spec, cells, parts = ordinal
     built = build(spec, cells, parts)
-    judged, starts = [], []
+    judged, starts, runs = [], [], []
     run = sampling.draw_with_nutpie
 
     def drawing(compiled, config, seed, **more):
         found = run(compiled, config, seed, **more)
         starts.append(found[0].get("coordinates"))
+        runs.append(found[0])
         return found
 
-    def once(values):
-        judged.append(values)
+    def once(positions):
+        judged.append(positions)
         return False
 
     monkeypatch.setattr(sampling, "settled", once)
@@ -175,15 +178,21 @@ def test_a_longer_run_goes_on_where_positions_have_not_settled(ordinal, monkeypa
     assert drawn.sizes["draw"] == 4 * QUICK.draws
     assert int(stats["transitions"]) == 2 * QUICK.tune + 4 * QUICK.draws
     assert len(judged) == 1
-    # What is judged are the positions of the four models on both dimensions, and their means.
-    assert judged[0].shape == (QUICK.chains, QUICK.draws, 2 * 4 + 2)
+    named = name_posterior(built, with_integrated(built, runs[0], seed=1))
+    for name in ("theta", "theta_asked", "lean"):  # what the verdict is about
+        np.testing.assert_array_equal(judged[0][name], named[name])
 
 
 def test_settled_chains_are_told_from_others():
     draws = np.random.default_rng(8).normal(size=(4, 60, 2))
-    assert settled(draws)
-    assert not settled(draws + np.arange(4)[:, None, None] * [0.0, 1.0])
-    assert not settled(np.repeat(draws[:, :6], 10, axis=1))
+
+    def of(lean):
+        dims = ("chain", "draw", "model")
+        return xr.Dataset({"theta": (dims, draws), "lean": (dims, lean)})
+
+    assert settled(of(draws))
+    assert not settled(of(draws + np.arange(4)[:, None, None] * [0.0, 1.0]))
+    assert not settled(of(np.repeat(draws[:, :6], 10, axis=1)))
 
 
 def test_a_metric_changes_coordinates_and_nothing_else(continuous):

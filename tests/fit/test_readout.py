@@ -243,6 +243,13 @@ def test_the_bias_measure_is_equation_3_wording_by_wording(full):
     assert (abs(full.posterior["bias"]) <= 1).all()
 
 
+def test_draws_without_the_integrated_effects_are_refused(full):
+    size = full.built.layout.blocks[-1].stop
+    short = full.drawn.isel(effects_dim_0=slice(0, size - 1))
+    with pytest.raises(ValueError, match=rf"^draws: {size - 1} effects where the model has {size}"):
+        name_posterior(full.built, short)
+
+
 def test_a_side_without_items_has_no_bias(coded, bound):
     items = (
         ("e1", "economic", "right", ("original", "opposite")),

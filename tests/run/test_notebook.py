@@ -211,8 +211,12 @@ def test_what_is_not_there_is_said(run, tmp_path):
         pb.open(tmp_path)
     with pytest.raises(UserError, match="did you mean 'theta'"):
         run.table("tetha")
-    with pytest.raises(UserError, match="wvs_prefixes"):
+    with pytest.raises(pb.UserError, match="wvs_prefixes") as caught:
         pb.run("wvs_prefixs")
+    # What Hydra raised within says nothing more, and a notebook would show its traceback first.
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+    assert pb.UserError is UserError
 
 
 def test_runs_to_compare_are_a_list(tmp_path):

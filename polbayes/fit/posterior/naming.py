@@ -47,15 +47,11 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     `polbayes.fit.posterior.dif.read_dif` and `polbayes.fit.posterior.modes.read_modes`.
 
     `drawn` includes the integrated effects
-    (`polbayes.fit.sampling.imputation.with_integrated`).
+    (`polbayes.fit.sampling.imputation.with_integrated`); ValueError if it does not.
     """
     reader = _Reader(built, drawn)
-    out: dict[str, xr.DataArray] = {}
+    out: dict[str, Any] = _positions(reader)
     parts = built.parts
-    out["theta"] = reader.part("theta", ("model", "dimension"))
-    out["theta_asked"] = _on_these(built, reader, out["theta"])
-    expected, table = lean(built, drawn)
-    out["lean"] = reader.unstack(expected.reshape(*reader.effects.shape[:2], -1), table)
     if "decisiveness" in parts:
         out["decisiveness"] = _decisiveness(built, reader)
     if _by_instrument(built):
@@ -85,6 +81,22 @@ def name_posterior(built: Built, drawn: xr.Dataset) -> xr.Dataset:
     if built.layout.validity is not None:
         out["validity"] = _share_usable(built, reader)
     return reader.dataset(out)
+
+
+def name_positions(built: Built, drawn: xr.Dataset) -> xr.Dataset:
+    """Give ``theta``, ``theta_asked`` and ``lean`` alone, as `name_posterior` does."""
+    reader = _Reader(built, drawn)
+    return reader.dataset(_positions(reader))
+
+
+def _positions(reader: "_Reader") -> dict[str, Any]:
+    theta = reader.part("theta", ("model", "dimension"))
+    expected, table = lean(reader.built, reader.drawn)
+    return {
+        "theta": theta,
+        "theta_asked": _on_these(reader.built, reader, theta),
+        "lean": reader.unstack(expected.reshape(*reader.effects.shape[:2], -1), table),
+    }
 
 
 def _decisiveness(built: Built, reader: "_Reader") -> Any:
@@ -126,6 +138,12 @@ class _Reader:
         self.built = built
         self.drawn = drawn
         self.effects = drawn["effects"].to_numpy()
+        needed, given = built.layout.blocks[-1].stop, self.effects.shape[-1]
+        if given < needed:
+            raise ValueError(
+                f"draws: {given} effects where the model has {needed}; add the integrated ones by "
+                "polbayes.fit.sampling.imputation.with_integrated."
+            )
 
     def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
         return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)

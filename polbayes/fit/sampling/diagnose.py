@@ -157,11 +157,9 @@ def _preview(pareto_k: float) -> tuple[str, ...]:
     )
 
 
-def settled(values: np.ndarray) -> bool:
-    """Whether chains ``[chain, draw, number]`` have settled enough for a first answer."""
-    table = convergence_table(
-        xr.Dataset({"values": (("chain", "draw", "number"), values)}), ["values"]
-    )
+def settled(positions: xr.Dataset) -> bool:
+    """Whether positions ``[chain, draw, ...]`` have settled enough for a first answer."""
+    table = convergence_table(positions, POSITIONS)
     return not ((table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)).any()
 
 

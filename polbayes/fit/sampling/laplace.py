@@ -22,9 +22,11 @@ from polbayes.errors import UserError
 from polbayes.fit.density.density import Density
 from polbayes.fit.density.model import Built
 from polbayes.fit.families.kinds import ORDINAL
+from polbayes.fit.posterior.naming import name_positions
 from polbayes.fit.sampling.diagnose import ESS_LAPLACE, pareto_limit, settled
 from polbayes.fit.sampling.gaussian import Gaussian, LogDensity, at_mode
 from polbayes.fit.sampling.importance import pareto_smoothed
+from polbayes.fit.sampling.imputation import with_integrated
 from polbayes.fit.sampling.nuts import compiled_for_nutpie, draw_with_nutpie
 from polbayes.fit.sampling.pilot import DEPTH, restarted
 
@@ -34,7 +36,7 @@ QUICK = SamplerConfig(backend="laplace", chains=4, tune=40, draws=60, target_acc
 # Longest trajectory of a short run, in doublings.
 _DEPTH = 6
 
-# A second run, where theta has not settled in the first, is longer by these factors.
+# A second run, where positions have not settled in the first, is longer by these factors.
 _TUNE, _DRAWS = 2, 4
 
 # Draws of the approximation for each one that importance resampling keeps: k is hardly known from
@@ -63,8 +65,8 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
     is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
     ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
-    effects, in which the curvature is the metric unless the ratios are far too heavy. If theta has
-    not settled, a longer run goes on where they ended.
+    effects, in which the curvature is the metric unless the ratios are far too heavy. If theta or
+    lean has not settled, a longer run goes on where they ended.
 
     Returns
     -------
@@ -157,24 +159,12 @@ def _short_run(
             density = Density(built)
     moved = _Moved(density, around)
     drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
-    if not settled(_theta(built, drawn)):
+    if not settled(name_positions(built, with_integrated(built, drawn, seed=seed))):
         config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)
         moved = replace(moved, places=drawn[_PLACE].to_numpy()[:, -1].copy())
         del drawn, stats  # of large designs these are gigabytes
         drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
     return drawn.drop_vars(_PLACE, errors="ignore"), stats["diverging"], config.tune + config.draws
-
-
-def _theta(built: Built, drawn: xr.Dataset) -> np.ndarray:
-    """Return ``[chain, draw, number]`` the coefficients and effects of theta."""
-    layout = built.layout.sampled
-    columns = [k for k, (part, *_) in enumerate(layout.coefficients) if part == "theta"]
-    effects = [
-        drawn["effects"].to_numpy()[..., block.start : block.stop]
-        for block in layout.blocks
-        if block.part == "theta" and block.group is not None
-    ]
-    return np.concatenate([drawn["b"].to_numpy()[..., columns], *effects], axis=2)
 
 
 def resampled(
