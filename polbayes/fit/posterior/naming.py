@@ -90,6 +90,12 @@ def name_positions(built: Built, drawn: xr.Dataset) -> xr.Dataset:
 
 
 def _positions(reader: "_Reader") -> dict[str, Any]:
+    needed, given = reader.built.layout.blocks[-1].stop, reader.effects.shape[-1]
+    if given < needed:
+        raise ValueError(
+            f"draws: {given} effects where the model has {needed}; add the integrated ones by "
+            "polbayes.fit.sampling.imputation.with_integrated."
+        )
     theta = reader.part("theta", ("model", "dimension"))
     expected, table = lean(reader.built, reader.drawn)
     return {
@@ -138,12 +144,6 @@ class _Reader:
         self.built = built
         self.drawn = drawn
         self.effects = drawn["effects"].to_numpy()
-        needed, given = built.layout.blocks[-1].stop, self.effects.shape[-1]
-        if given < needed:
-            raise ValueError(
-                f"draws: {given} effects where the model has {needed}; add the integrated ones by "
-                "polbayes.fit.sampling.imputation.with_integrated."
-            )
 
     def array(self, values: np.ndarray, dims: Sequence[str], coords: dict[str, Any]) -> Any:
         return xr.DataArray(values, dims=("chain", "draw", *dims), coords=coords)
