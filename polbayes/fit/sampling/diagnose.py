@@ -159,8 +159,7 @@ def _preview(pareto_k: float) -> tuple[str, ...]:
 
 def settled(positions: xr.Dataset) -> bool:
     """Whether positions ``[chain, draw, ...]`` have settled enough for a first answer."""
-    table = convergence_table(positions, POSITIONS)
-    return not ((table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)).any()
+    return not _unsettled(convergence_table(positions, POSITIONS)).any()
 
 
 def pareto_limit(draws: int) -> float:
@@ -191,7 +190,7 @@ def _first_answer(table: pd.DataFrame, stats: xr.Dataset) -> tuple[str, ...]:
         instead = "The posterior is too far from normal for a Laplace approximation, and the draws "
         instead += f"are from {short}."
     kind = table["quantity"].str.split("[").str[0]
-    beyond = (table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)
+    beyond = _unsettled(table)
     main = table[kind.isin(POSITIONS)]
     found = f"the largest R-hat is {main['r_hat'].max():.3f}, the fewest effective draws are "
     found += f"{_least(main).min():.0f}, where at most {R_HAT_PREVIEW} and at least "
@@ -207,6 +206,11 @@ def _first_answer(table: pd.DataFrame, stats: xr.Dataset) -> tuple[str, ...]:
         instead,
         settled + (f" These have not, and will not do: {others}." if others else ""),
     )
+
+
+def _unsettled(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell for each quantity whether it is beyond the limits of a first answer."""
+    return (table["r_hat"] > R_HAT_PREVIEW) | (_least(table) < ESS_PREVIEW)
 
 
 def _least(table: pd.DataFrame) -> "pd.Series[float]":

@@ -65,8 +65,8 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     Draws of Laplace's approximation are resampled by their importance ratios if the tail of these
     is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
     ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
-    effects, in which the curvature is the metric unless the ratios are far too heavy. If theta or
-    lean has not settled, a longer run goes on where they ended.
+    effects, in which the curvature is the metric unless the ratios are far too heavy. If
+    positions (theta, theta_asked or lean) have not settled, a longer run goes on where they ended.
 
     Returns
     -------
