@@ -7,7 +7,11 @@ formula: it gets a leading invisible joiner.
 """
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What begins a formula, and every character whose compatibility form (NFKC) does.
 SIGNS = r"=+\-@%⁺₊⁼₌⩵⩶﬩﹢﹣﹦﹪﹫％＋－＝＠"
@@ -38,3 +42,28 @@ def defused_value(value: Any) -> Any:
     except ValueError:
         return defused(value)
     return value
+
+
+def defused_table(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a table with every text defused; `restored_table` undoes this."""
+    return _changed(table, defused_value)
+
+
+def restored_table(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Undo `defused_table`."""
+    return _changed(table, lambda value: restored(value) if isinstance(value, str) else value)
+
+
+def _changed(table: "pd.DataFrame", change: Callable[[Any], Any]) -> "pd.DataFrame":
+    """Change the texts of a table, each of them once; columns without any stay as they are."""
+    import pandas as pd
+
+    changed = {}
+    for name, column in table.items():
+        if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
+            continue
+        new = {text: change(text) for text in column.unique() if isinstance(text, str)}
+        if any(text != known for known, text in new.items()):
+            values = [new.get(x, x) if isinstance(x, str) else x for x in column]
+            changed[name] = pd.Series(values, index=column.index, dtype=column.dtype)
+    return table.assign(**changed)

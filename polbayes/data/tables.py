@@ -1,4 +1,4 @@
-"""Reading tables: of answers, from a user's CSV, TSV, Parquet or JSON lines; and polbayes' own."""
+"""Tables: reading answers from a user's CSV, TSV, Parquet or JSON lines; and polbayes' own."""
 
 import csv
 import json
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polbayes.data.files import replacing
+from polbayes.data.spreadsheets import defused_table, restored_table
 from polbayes.errors import UserError, reason
 
 if TYPE_CHECKING:
@@ -66,8 +68,28 @@ def read_table(path: Path) -> "pd.DataFrame":
     return pd.DataFrame(values, dtype=object)
 
 
+def write_csv(path: Path, table: "pd.DataFrame | Iterator[pd.DataFrame]") -> None:
+    """Write a table, or one whose rows come in parts, so that spreadsheets compute no text of it.
+
+    All of it is written, or nothing.
+    """
+    # A lone surrogate, which a completion may contain, cannot be encoded.
+    how: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    with replacing(path) as temporary, temporary.open("w", **how) as file:
+        for number, part in enumerate(table if isinstance(table, Iterator) else (table,)):
+            safe = defused_table(part)
+            safe.to_csv(file, index=False, header=number == 0, quoting=_quoting(safe))
+
+
+def _quoting(table: "pd.DataFrame") -> Any:
+    """Quote every text if one has a carriage return, which pandas would not."""
+    texts = (x for _, c in table.select_dtypes(exclude="number").items() for x in c.unique())
+    odd = any(isinstance(x, str) and "\r" in x for x in texts)
+    return csv.QUOTE_NONNUMERIC if odd else csv.QUOTE_MINIMAL
+
+
 def read_csv(path: Path, types: Mapping[str, type] | None = None) -> Any:
-    """Read a table that polbayes wrote, as a data frame; `types` are those of some columns.
+    """Read a table that `write_csv` wrote, as a data frame; `types` are those of some columns.
 
     "NA" and "null" may be names of models: only an empty field is missing.
 
@@ -80,7 +102,7 @@ def read_csv(path: Path, types: Mapping[str, type] | None = None) -> Any:
 
     try:
         # The type of a column is from the whole of it, and not from pieces that differ.
-        return pd.read_csv(
+        table = pd.read_csv(
             path, keep_default_na=False, na_values=[""], dtype=types, low_memory=False
         )
     except _UNREADABLE as error:
@@ -88,6 +110,7 @@ def read_csv(path: Path, types: Mapping[str, type] | None = None) -> Any:
             f"{path}: is no longer a table that can be read ({reason(error)[:200]}); delete it "
             "and repeat the command that made it."
         ) from error
+    return restored_table(table)
 
 
 def _texts(column: "pd.Series", blank: str | None) -> np.ndarray:

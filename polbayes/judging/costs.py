@@ -12,7 +12,7 @@ from polbayes.coding.registry import CODERS, judges
 from polbayes.coding.responses import uncoded
 from polbayes.config.schema import CoderConfig, CodingConfig
 from polbayes.data.dataset import STATUS
-from polbayes.data.files import write_text
+from polbayes.data.tables import write_csv
 from polbayes.judging.engine import judged_before
 from polbayes.judging.rubric import pair_digest
 from polbayes.judging.stances import JudgeCoder, open_judge
@@ -60,7 +60,7 @@ def write_judges_usage(
     journals = {name: judge.journal for name, judge in asked.items() if judge.journal is not None}
     table = usage_table(journals, {name: judge.asked.respondent for name, judge in asked.items()})
     if len(table):
-        write_text(folder / _USAGE_CODING, table.to_csv(index=False))
+        write_csv(folder / _USAGE_CODING, table)
     return {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
 
 

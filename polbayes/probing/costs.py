@@ -12,8 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import TEXTS, ElicitationConfig, RespondentConfig
-from polbayes.data.files import write_text
 from polbayes.data.prose import plural
+from polbayes.data.tables import write_csv
 from polbayes.probing.journal import journal_path, read
 from polbayes.respondents.chat_api.budget import cost, expected
 from polbayes.respondents.chat_api.request import ANSWER_TOKENS
@@ -68,7 +68,7 @@ def write_usage(folder: Path, respondents: Mapping[str, RespondentConfig]) -> pd
     journals = {name: journal_path(folder / "journal", name) for name in respondents}
     table = usage_table(journals, respondents)
     if len(table):
-        write_text(folder / _USAGE, table.to_csv(index=False))
+        write_csv(folder / _USAGE, table)
     return table
 
 

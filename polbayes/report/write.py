@@ -5,13 +5,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from polbayes.data.files import TEMPORARY
-from polbayes.data.spreadsheets import defused_value
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError
 from polbayes.report.answer import answer
 from polbayes.report.blocks import Section, pictures
@@ -113,28 +111,8 @@ def _build(
 
 def _write_table(table: pd.DataFrame, path: Path, *, verdict: str | None) -> None:
     """Write one CSV; estimates carry the verdict, so that it stays with them."""
-    safe = table.copy()
-    for column in safe.columns:
-        if not is_numeric_dtype(safe[column]):
-            safe[column] = _defused(safe[column])
-    if verdict is not None:
-        safe["verdict"] = verdict
     path.parent.mkdir(exist_ok=True)
-    # A lone surrogate, which a completion may contain, cannot be encoded.
-    safe.to_csv(path, index=False, encoding="utf-8", errors="backslashreplace")
-
-
-def _defused(column: "pd.Series[Any]") -> list[Any]:
-    """Defuse the texts of a column, each of them once."""
-    known: dict[str, Any] = {}
-    out = []
-    for value in column:
-        if isinstance(value, str):
-            if value not in known:
-                known[value] = defused_value(value)
-            value = known[value]
-        out.append(value)
-    return out
+    write_csv(path, table if verdict is None else table.assign(verdict=verdict))
 
 
 def _swap_in(built: Path, target: Path) -> None:

@@ -144,12 +144,12 @@ def _report(job: _Job) -> tuple[list[str], dict[str, Any]]:
 
 def _usage(path: Path, table: Any) -> dict[str, str]:
     """Write and print the usage of respondents behind servers."""
-    from polbayes.data.files import write_text
+    from polbayes.data.tables import write_csv
     from polbayes.probing.costs import usage_in_words
 
     if not len(table):
         return {}
-    write_text(path, table.to_csv(index=False))
+    write_csv(path, table)
     used = {row["model"]: usage_in_words(row) for row in table.to_dict("records")}
     for name, text in used.items():
         say(f"{name}: {text}")

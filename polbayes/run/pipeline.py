@@ -12,8 +12,8 @@ import yaml
 from polbayes.config.registry import Registry
 from polbayes.config.schema import RunConfig
 from polbayes.config.tasks import Answer
-from polbayes.data.files import write_text
 from polbayes.data.provenance import digest, versions
+from polbayes.data.tables import write_csv
 from polbayes.run.manifest import Manifest
 
 P = TypeVar("P")
@@ -94,7 +94,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
     Returns the files as paths relative to the parent folder.
     """
     for name, table in tables.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False))
+        write_csv(folder / f"{name}.csv", table)
     for path in folder.glob("*.csv"):
         if path.stem not in tables:
             path.unlink()

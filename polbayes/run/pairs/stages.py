@@ -108,7 +108,7 @@ def _usage(job: _Job, paths: Mapping[str, list[Path]]) -> dict[str, str]:
     """Write and print the usage of judges behind servers."""
     import pandas as pd
 
-    from polbayes.data.files import write_text
+    from polbayes.data.tables import write_csv
     from polbayes.probing.costs import usage_in_words, usage_table
 
     numbers = range(max(map(len, paths.values()), default=0))
@@ -121,7 +121,7 @@ def _usage(job: _Job, paths: Mapping[str, list[Path]]) -> dict[str, str]:
     table = pd.concat([part for part in parts if len(part)]) if any(map(len, parts)) else None
     if table is None:
         return {}
-    write_text(job.folder / "usage_judges.csv", table.to_csv(index=False))
+    write_csv(job.folder / "usage_judges.csv", table)
     used: dict[str, str] = {}
     for row in table.to_dict("records"):
         before = f"{used[row['model']]}; " if row["model"] in used else ""

@@ -8,9 +8,10 @@ import pandas as pd
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
-from polbayes.data.files import replacing, write_text
+from polbayes.data.files import replacing
 from polbayes.data.progress import conclude
 from polbayes.data.prose import form, plural
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError
 from polbayes.report.numbers import interval, number
 from polbayes.tasks.annotation.adjudicate import OPEN, adjudicate
@@ -86,7 +87,7 @@ def take_in(config: RunConfig, folder: Path) -> pd.DataFrame:
     open_ids = outcome.index[outcome["by"] == OPEN].tolist()
     if len(labels.columns) > 1:
         table = _agreement_of(config, labels)
-        write_text(folder / AGREEMENT, table.to_csv(index=False))
+        write_csv(folder / AGREEMENT, table)
         for row in table[table["first"] == "all"].to_dict(orient="records"):
             conclude(
                 f"annotate: {row['measure'].replace('_', ' ')} {number(row['estimate'])} "

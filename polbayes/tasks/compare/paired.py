@@ -16,6 +16,7 @@ from polbayes.data.dataset import open_responses, read_dataset, write_dataset
 from polbayes.data.files import one_writer, write_text
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest, file_digest, versions
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError
 from polbayes.measures.resampling import Bootstrap
 from polbayes.run.manifest import Manifest, read_config
@@ -173,7 +174,7 @@ def _report(job: _Job, text: str) -> None:
     for name in TABLES:
         (job.folder / f"{name}.csv").unlink(missing_ok=True)
         if name in tables:
-            write_text(job.folder / f"{name}.csv", tables[name].to_csv(index=False))
+            write_csv(job.folder / f"{name}.csv", tables[name])
             outputs.append(f"{name}.csv")
     estimates = read_tables(job.folder / "measures") | read_tables(job.folder / "estimates")
     labels = " and ".join(run.label for run in job.runs)

@@ -16,6 +16,7 @@ from polbayes.data.dataset import opened_responses, write_dataset
 from polbayes.data.files import one_writer, write_text
 from polbayes.data.progress import say
 from polbayes.data.provenance import digest
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError
 from polbayes.run.manifest import Manifest, draws_key
 from polbayes.run.pipeline import write_tables
@@ -211,7 +212,7 @@ def _report(job: _Job, posterior: xr.Dataset | None, text: str) -> None:
     outputs = []
     for name in ("comparison", "drift"):
         if name in tables:
-            write_text(job.folder / f"{name}.csv", tables[name].to_csv(index=False))
+            write_csv(job.folder / f"{name}.csv", tables[name])
             outputs.append(f"{name}.csv")
         else:
             (job.folder / f"{name}.csv").unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from polbayes.config.schema import RunConfig
 from polbayes.data.dataset import open_responses
 from polbayes.data.files import write_text
 from polbayes.data.progress import say
-from polbayes.data.tables import read_csv
+from polbayes.data.tables import read_csv, write_csv
 from polbayes.errors import UserError
 from polbayes.fit.mixed.spec import MixedSpec
 from polbayes.fit.posterior.compare_specs import aligned, compare_specs, comparison_text
@@ -70,7 +70,7 @@ def compare_specs_of_run(
     verdicts = {name: verdict for name, (_, verdict) in fitted.items()}
     whole = pd.concat(tables, ignore_index=True)
     whole = whole.assign(verdict=whole["spec"].map(verdicts), answers=coded)
-    write_text(folder / SPECS_TABLE, whole.to_csv(index=False))
+    write_csv(folder / SPECS_TABLE, whole)
     texts = [f"{table['part'].iloc[0]}\n{comparison_text(table)}" for table in tables]
     report = report_again(config, text)
     where = [f"table: {folder / SPECS_TABLE}", *([f"report: {report}"] if report else [])]
@@ -189,7 +189,7 @@ def _leave_out(spec: MixedSpec, data: xr.Dataset, posterior: Path, path: Path) -
     from polbayes.fit.posterior.loo import loo_tables
 
     loo = leave_out_rows(data, spec, load_posterior(posterior))
-    write_text(path, loo_tables([loo])["loo_cells"].to_csv(index=False))
+    write_csv(path, loo_tables([loo])["loo_cells"])
 
 
 def _warnings(verdicts: Mapping[str, str]) -> list[str]:

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from polbayes.config.schema import RunConfig
+from polbayes.data import tables
 from polbayes.data.dataset import CELL_DIMS, to_frame
 from polbayes.data.files import replacing
 from polbayes.data.out_of_core import portions
-from polbayes.data.spreadsheets import defused_value
 from polbayes.errors import UserError
 
 # Cells in memory at a time.
@@ -49,13 +48,7 @@ def _frames(run: Path) -> Iterator[pd.DataFrame]:
 def write_csv(config: RunConfig, run: Path, folder: Path) -> list[Path]:
     """Write ``answers.csv``, in which texts that a spreadsheet would compute are defused."""
     path = folder / "answers.csv"
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        for number, frame in enumerate(_frames(run)):
-            for column in frame.columns:
-                if not pd.api.types.is_numeric_dtype(frame[column]):
-                    texts, codes = np.unique(frame[column].astype(str), return_inverse=True)
-                    frame[column] = np.array([defused_value(t) for t in texts], object)[codes]
-            frame.to_csv(file, index=False, header=number == 0)
+    tables.write_csv(path, _frames(run))
     return [path]
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 
 from polbayes.config.schema import RunConfig
 from polbayes.data.files import write_text
-from polbayes.data.spreadsheets import restored
 from polbayes.data.tables import read_csv
 from polbayes.errors import UserError, check_known
 
@@ -88,6 +87,5 @@ def _tables(config: RunConfig, run: Path) -> Iterator[tuple[str, str, pd.DataFra
             continue
         if wanted is None and len(table) > _LONGEST:
             continue
-        for column in table.select_dtypes(exclude="number").columns:
-            table[column] = [restored(x) if isinstance(x, str) else "" for x in table[column]]
-        yield name, name.replace("_", " ").capitalize(), table
+        text = table.select_dtypes(exclude="number").columns
+        yield name, name.replace("_", " ").capitalize(), table.fillna(dict.fromkeys(text, ""))

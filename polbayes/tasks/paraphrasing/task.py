@@ -11,6 +11,7 @@ from polbayes.config.schema import RespondentConfig, RunConfig
 from polbayes.data.files import one_writer, replacing, write_text
 from polbayes.data.progress import conclude, say
 from polbayes.data.prose import form, plural
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError, check_known, unknown
 from polbayes.instrument.questionnaires import Instrument, load_instrument
 from polbayes.probing.journal import CODING
@@ -227,7 +228,7 @@ def _write_match(
 
     how = {"draws": config.measures.bootstrap, "level": config.measures.level, "seed": config.seed}
     table = match_proportion(checked, **how)  # type: ignore[arg-type]
-    write_text(folder / MATCH, table.to_csv(index=False))
+    write_csv(folder / MATCH, table)
     for row in table[table["item"] == ALL].to_dict("records"):
         conclude(
             f"paraphrase: {row['set']}, {row['kind']}: {number(row['estimate'])} "
@@ -236,7 +237,7 @@ def _write_match(
         )
     if len(labels.columns) > 1:
         agreement = annotator_agreement(labels, **how)  # type: ignore[arg-type]
-        write_text(folder / AGREEMENT, agreement.to_csv(index=False))
+        write_csv(folder / AGREEMENT, agreement)
 
 
 def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame:
@@ -249,7 +250,7 @@ def _write(table: pd.DataFrame, config: RunConfig, folder: Path) -> pd.DataFrame
     columns += ["text"]
     rows = table[columns].astype(object).where(table[columns].notna(), "").astype(str)
     write_sheet(folder / CANDIDATES, columns, rows.to_dict("records"))
-    write_text(folder / COUNTS, counts.to_csv(index=False))
+    write_csv(folder / COUNTS, counts)
     wordings = table.loc[kept, ["item", "variant", "kind", "set", "text"]].reset_index(drop=True)
     for row in counts.groupby(["set", "kind", "reason"], sort=False)["n"].sum().items():
         (name, kind, reason), n = row

@@ -13,9 +13,10 @@ import xarray as xr
 
 from polbayes.config.schema import PlanConfig, RunConfig
 from polbayes.config.tasks import Answer, Call
-from polbayes.data.files import replacing, write_text
+from polbayes.data.files import replacing
 from polbayes.data.progress import say
 from polbayes.data.prose import plural
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError, check_known
 from polbayes.fit.posterior.d_study import NUMBERS
 from polbayes.instrument.of_run import instrument_named
@@ -56,9 +57,9 @@ def plan(call: Call) -> Answer:
     found = found.assign(based_on=basis.kind, note=caution)
     folder, best = basis.folder / _FOLDER, chosen(found)
     lines = [*lines_of(found, basis, wanted, level), *notes]
-    write_text(folder / "plan.csv", found.to_csv(index=False))
+    write_csv(folder / "plan.csv", found)
     if len(basis.assumed):
-        write_text(folder / "assumptions.csv", basis.assumed.to_csv(index=False))
+        write_csv(folder / "assumptions.csv", basis.assumed)
     _save_figure(plot_plan(found, wanted), folder)
     lines.append(f"Designs: {folder / 'plan.csv'}, figure: {folder / 'plan.png'}")
     if wanted.write is not None:

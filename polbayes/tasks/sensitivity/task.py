@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from polbayes.data.dataset import open_responses
-from polbayes.data.files import one_writer, write_text
+from polbayes.data.files import one_writer
 from polbayes.data.progress import say
+from polbayes.data.tables import write_csv
 from polbayes.errors import UserError
 from polbayes.fit.posterior.flips import concluded
 from polbayes.instrument.dimensions import dimensions_of
@@ -45,7 +46,7 @@ def sensitivity(run_dir: str) -> str:
         coders = flips_by_coder(data, config.coding, conclusions, folder=manifest, seed=config.seed)
         if len(coders):
             coded = coders.assign(answers=manifest.stages["code"]["key"])
-            write_text(folder / CODERS_TABLE, coded.to_csv(index=False))
+            write_csv(folder / CODERS_TABLE, coded)
         report = report_again(config, text)
     flips = pd.concat([tables["flips"], coders], ignore_index=True)
     lines = answer_of(flips, dimensions_of(data))
