@@ -183,6 +183,16 @@ def test_a_longer_run_goes_on_where_positions_have_not_settled(ordinal, monkeypa
         np.testing.assert_array_equal(judged[0][name], named[name])
 
 
+def test_no_longer_run_of_too_many_coordinates(ordinal, monkeypatch):
+    spec, cells, parts = ordinal
+    built = build(spec, cells, parts)
+    monkeypatch.setattr(sampling, "_MOST", Density(built).size - 1)
+    monkeypatch.setattr(sampling, "settled", lambda positions: False)
+    drawn, stats = laplace(built, QUICK, seed=1)
+    assert drawn.sizes["draw"] == QUICK.draws
+    assert int(stats["transitions"]) == QUICK.tune + QUICK.draws
+
+
 def test_settled_chains_are_told_from_others():
     draws = np.random.default_rng(8).normal(size=(4, 60, 2))
 

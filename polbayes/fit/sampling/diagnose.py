@@ -239,7 +239,7 @@ def _chains_agree(worst: float, quantity: str, diagonal: bool) -> str:
             f"{R_HAT_GOOD} is wanted; {more} before relying on the last digits."
         )
     return (
-        f"The chains do not agree: R-hat of {quantity} is {worst:.2f}. They have not found the "
+        f"The chains do not agree: R-hat of {quantity} is {worst:.3f}. They have not found the "
         "same posterior, and the estimates must not be used; draw longer or simplify the model."
     )
 

@@ -38,6 +38,9 @@ _DEPTH = 6
 
 # A second run, where positions have not settled in the first, is longer by these factors.
 _TUNE, _DRAWS = 2, 4
+# Of more coordinates it would take many minutes and cover positions no better
+# (``benchmarks/size.py``).
+_MOST = 10_000
 
 # Draws of the approximation for each one that importance resampling keeps: k is hardly known from
 # fewer.
@@ -66,7 +69,8 @@ def laplace(built: Built, config: SamplerConfig, *, seed: int) -> tuple[xr.Datas
     is light (Pareto k at most `pareto_limit`) and there are effectively enough of them. Otherwise
     ``chains`` chains of NUTS make ``tune`` and ``draws`` transitions from near the mode of the
     effects, in which the curvature is the metric unless the ratios are far too heavy. If
-    positions (theta, theta_asked or lean) have not settled, a longer run goes on where they ended.
+    positions (theta, theta_asked or lean) have not settled, a longer run goes on where they ended,
+    unless there are more than 10,000 coordinates.
 
     Returns
     -------
@@ -159,7 +163,9 @@ def _short_run(
             density = Density(built)
     moved = _Moved(density, around)
     drawn, stats = draw_with_nutpie(compiled_for_nutpie(moved), config, seed, depth=_DEPTH)
-    if not settled(name_positions(built, with_integrated(built, drawn, seed=seed))):
+    if density.size <= _MOST and not settled(
+        name_positions(built, with_integrated(built, drawn, seed=seed))
+    ):
         config = replace(config, tune=_TUNE * config.tune, draws=_DRAWS * config.draws)
         moved = replace(moved, places=drawn[_PLACE].to_numpy()[:, -1].copy())
         del drawn, stats  # of large designs these are gigabytes
