@@ -8,6 +8,7 @@ import pandas as pd
 
 from polbayes.coding.table_items import OF_TABLE
 from polbayes.data.prose import form
+from polbayes.fit.posterior.power_scaling import CONFLICT, WEAK
 from polbayes.fit.posterior.verdicts import (
     EQUAL,
     LEFT,
@@ -249,8 +250,9 @@ def _would_change(results: Results, found: list[Row]) -> Iterator[str]:
         yield _of_prefixes(shifts, results.table("flips"))
     prior = results.table("prior_sensitivity")
     if prior is not None:
-        rows = prior[prior["measure"].isin(["theta", "lean"]) & prior["diagnosis"].notna()]
-        names = list(dict.fromkeys(rows.loc[rows["diagnosis"] != "", "model"].astype(str)))
+        # The answer is about lean, as its verdicts are.
+        rows = prior[(prior["measure"] == "lean") & prior["diagnosis"].isin((WEAK, CONFLICT))]
+        names = list(dict.fromkeys(rows["model"].astype(str)))
         if names:
             yield f"other priors, for {listed(names)}"
 

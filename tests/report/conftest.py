@@ -1,6 +1,8 @@
 """Synthetic results of any size, with numbers that are drawn and not estimated."""
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import xarray as xr
 
 from polbayes.data.dataset import CELL_DIMS, STANCE, STATUS, flag_attributes
+from polbayes.data.tables import read_csv, write_csv
 from polbayes.instrument.design import ModelInfo, design
 from polbayes.instrument.prompts import Prefix
 from polbayes.instrument.questionnaires import Instrument, Item, Variant
@@ -452,6 +455,15 @@ def make_results() -> Maker:
             "notes": ["One note."],
             "duration": "3 minutes",
         }
-        return Results(**{**content, **changes})
+        content |= changes
+        content["tables"] = {name: as_stored(t) for name, t in content["tables"].items()}
+        return Results(**content)
 
     return make
+
+
+def as_stored(table: pd.DataFrame) -> Any:
+    """Return a table as a report reads it: from a file, where empty texts are missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_csv(Path(folder) / "table.csv", table)
+        return read_csv(Path(folder) / "table.csv")

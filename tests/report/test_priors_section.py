@@ -24,6 +24,7 @@ def test_a_conclusion_that_hangs_on_the_prior_is_named(make_results):
     )
     assert sentence.startswith("The position on statements like these of one depends on the prior.")
     assert "the prior decides" in sentence
+    assert "two" not in sentence
 
 
 @pytest.mark.parametrize(

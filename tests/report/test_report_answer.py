@@ -130,6 +130,17 @@ def test_the_answer_says_on_what_it_rests_and_whether_to_use_it(make_results: An
     assert "only one prefix" in bare["Can it be used? "]
 
 
+@pytest.mark.parametrize("measure", ["lean", "theta"])
+def test_the_answer_hangs_on_priors_if_leans_do(make_results: Any, measure: str) -> None:
+    made = make_results()
+    prior = made.tables["prior_sensitivity"].assign(diagnosis="")
+    prior.loc[(prior["measure"] == measure) & (prior["model"] == "beta"), "diagnosis"] = "conflict"
+    said = _entries(make_results(tables={**made.tables, "prior_sensitivity": prior}))
+    changes = said["It would change with "]
+    assert ("other priors, for beta." in changes) == (measure == "lean")
+    assert ("other priors" in changes) == (measure == "lean")
+
+
 def test_low_dependability_is_said_with_what_was_wanted(make_results: Any) -> None:
     made = make_results()
     tables = {**made.tables, "d_study": made.tables["d_study"].assign(wanted=0.9)}

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from polbayes.fit.posterior.power_scaling import CONFLICT, WEAK
 from polbayes.report import show
 from polbayes.report.blocks import Bullets, Column, Fold, Section, grid
 from polbayes.report.prose import Noun, listed
@@ -16,9 +17,8 @@ _MEASURES = {
     "acquiescence": "acquiescence",
 }
 _WORDS = {
-    "prior": "moves with the prior, hardly with the answers",
-    "conflict": "moves with the prior and with the answers",
-    "": "",
+    WEAK: "moves with the prior, hardly with the answers",
+    CONFLICT: "moves with the prior and with the answers",
 }
 
 
@@ -57,13 +57,13 @@ def _sentences(table: pd.DataFrame, who: Noun) -> list[tuple[str, str]]:
     found = []
     for measure, rows in table.groupby("measure", sort=False):
         name = _MEASURES.get(str(measure), str(measure))
-        moved = rows[rows["diagnosis"] != ""]
+        moved = rows[rows["diagnosis"].isin((WEAK, CONFLICT))]
         if moved.empty:
             continue
         whose = list(dict.fromkeys(moved["model"].astype(str)))
         all_of_them = set(whose) == set(rows["model"].astype(str))
         told = f"every {who}" if all_of_them and len(whose) > 1 else listed(whose)
-        weak = moved["diagnosis"] == "prior"
+        weak = moved["diagnosis"] == WEAK
         if weak.all():
             why = "The answers say little about it, so that the prior decides."
         elif weak.any():
